@@ -1,0 +1,130 @@
+/* The CPU executor: runs programs. One instruction is applied to all active lanes of
+ * a block at once (struct-of-arrays registers); strands (a pc and a set of lanes)
+ * split on divergence and merge again; every memory access is checked.
+ * It judges nothing: it returns values, traps and counters.
+ *
+ *     plumb_machine *m = plumb_machine_create(arena);
+ *     uint64_t x = plumb_machine_alloc(m, bytes, 256, "x");
+ *     plumb_machine_write(m, x, data, bytes);
+ *     PLUMB_TRY(plumb_machine_load(m, program, diag));
+ *     PLUMB_TRY(plumb_machine_call(m, "softmax", args, n, &options, &result, diag));
+ */
+#ifndef PLUMB_TARGETS_CPU_CPU_H
+#define PLUMB_TARGETS_CPU_CPU_H
+
+#include "ir/program.h"
+
+typedef enum plumb_trap_kind {
+  PLUMB_TRAP_NONE,
+#define X(name, text, sentence) PLUMB_TRAP_##name,
+#include "targets/cpu/traps.def"
+#undef X
+  PLUMB_TRAP_KIND_COUNT
+} plumb_trap_kind;
+
+/* "out-of-bounds" and so on; static. */
+const char *plumb_trap_text(plumb_trap_kind kind);
+
+typedef struct plumb_trap {
+  plumb_trap_kind kind;
+  const char *function;
+  int64_t block[3]; /* -1: on the host */
+  int32_t lane;     /* linear thread index in the block, -1 unknown */
+  uint64_t address; /* memory traps */
+  uint64_t size_bytes;
+  const char *allocation; /* its name, or NULL */
+  uint64_t allocation_offset;
+  plumb_op op;
+  plumb_loc location;  /* of the instruction */
+  plumb_loc location2; /* the other access of a race, the load of an uninitialised value */
+  int64_t block2[3];   /* the other party of a race */
+  int32_t lane2;
+  const char *message; /* one sentence, in the machine's arena */
+} plumb_trap;
+
+/* Counters of a run. Names as Nsight Compute's in the report. */
+typedef struct plumb_counters {
+  uint64_t lane_instructions; /* thread instructions executed */
+  uint64_t instructions;      /* dispatches: one for all lanes of a strand */
+  uint64_t global_load_bytes, global_store_bytes;
+  uint64_t shared_load_bytes, shared_store_bytes;
+  uint64_t barriers, atomics, divergent_branches, launches, blocks;
+} plumb_counters;
+
+typedef struct plumb_run_options {
+  uint64_t seed;         /* of the schedule of strands and blocks */
+  uint64_t step_limit;   /* lane-instructions in all; 0: 20 billion */
+  int jobs;              /* threads; 0: all cores */
+  bool check_races;      /* default on */
+  bool companions;       /* carry shadow and interval beside every float value (bound.h) */
+} plumb_run_options;
+
+plumb_run_options plumb_run_options_default(void);
+
+typedef struct plumb_run_result {
+  plumb_trap trap; /* kind NONE: ran to the end */
+  plumb_counters counters;
+  uint64_t *results; /* host call: one word a flat result register (low bits); in arena */
+  size_t result_count;
+} plumb_run_result;
+
+typedef struct plumb_machine plumb_machine;
+
+/* `arena` owns small things; bulk memory is released by plumb_machine_destroy. */
+plumb_machine *plumb_machine_create(plumb_arena *arena);
+void plumb_machine_destroy(plumb_machine *m);
+
+/* Global memory. Fresh allocations are uninitialised, with guard space around.
+ * `name` is copied. Returns the generic address (0: the size limit is exceeded). */
+uint64_t plumb_machine_alloc(plumb_machine *m, uint64_t size_bytes, uint64_t align,
+                             const char *name);
+plumb_status plumb_machine_free(plumb_machine *m, uint64_t address, plumb_diag *diag);
+/* Writing marks bytes initialised. out_initialised (may be NULL): one 0/1 byte a byte. */
+plumb_status plumb_machine_write(plumb_machine *m, uint64_t address, const void *data,
+                                 uint64_t size_bytes, plumb_diag *diag);
+plumb_status plumb_machine_read(const plumb_machine *m, uint64_t address, void *data,
+                                uint8_t *out_initialised, uint64_t size_bytes, plumb_diag *diag);
+/* Marks bytes uninitialised again and fills them with a NaN pattern (poisoned outputs). */
+plumb_status plumb_machine_poison(plumb_machine *m, uint64_t address, uint64_t size_bytes,
+                                  plumb_diag *diag);
+
+/* The companion of `count` elements of `type` at `address` after a run with
+ * `companions`: truth in higher precision, and an interval that holds every legal
+ * evaluation (bound.h). Elements never computed are exact (all three = the value). */
+typedef struct plumb_companion {
+  double shadow;
+  double lo, hi;
+} plumb_companion;
+plumb_status plumb_machine_read_companions(const plumb_machine *m, uint64_t address,
+                                           plumb_dtype type, size_t count,
+                                           plumb_companion *out, plumb_diag *diag);
+
+/* Allocates and initialises the program's globals; one program a machine at a time. */
+plumb_status plumb_machine_load(plumb_machine *m, const plumb_program *program, plumb_diag *diag);
+
+/* Address of a global of the loaded program; 0 if there is none. */
+uint64_t plumb_machine_symbol(const plumb_machine *m, const char *name);
+
+/* Calls a host (or device) function with flat argument words, on one lane.
+ * PLUMB_UNSUPPORTED  an UNSUPPORTED instruction was reached (diag names it)
+ * PLUMB_LIMIT        memory limit
+ * A trap is not a failure: the status is OK and out_result->trap says it. */
+plumb_status plumb_machine_call(plumb_machine *m, const char *function, const uint64_t *args,
+                                size_t arg_count, const plumb_run_options *options,
+                                plumb_run_result *out_result, plumb_diag *diag);
+
+typedef struct plumb_launch {
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint64_t shared_bytes; /* dynamic */
+} plumb_launch;
+
+/* Launches a kernel; `param_bytes` is the content of its param space.
+ * PLUMB_BAD_INPUT  no such kernel, launch beyond the limits (1024 threads a block,
+ *                  grid 2^31-1 x 65535 x 65535, 227 KiB shared), params of a wrong size */
+plumb_status plumb_machine_launch(plumb_machine *m, const char *kernel, const plumb_launch *launch,
+                                  const void *params, size_t param_bytes,
+                                  const plumb_run_options *options, plumb_run_result *out_result,
+                                  plumb_diag *diag);
+
+#endif
