@@ -23,6 +23,7 @@ mirror=$(apt-get indextargets --format '$(SITE)' 'Codename: bookworm' 'Created-B
 keep=${1:-}
 root=${keep:-$(mktemp -d)}
 mkdir -p "$root"
+chmod 755 "$root" # apt downloads as a user of its own
 root=$(cd "$root" && pwd)
 [ -z "$(ls -A "$root")" ] || die "$root is not empty"
 output=$(mktemp)
