@@ -60,7 +60,15 @@ typedef struct plumb_mlir_exit {
 
 /* One function under construction. An inner scope (a kernel cut out of a host function)
  * reads outer values through its parameters. */
-typedef struct plumb_mlir_scope plumb_mlir_scope;
+typedef struct plumb_mlir_scope {
+  struct plumb_mlir_scope *outer; /* NULL for a function of its own */
+  plumb_function *function;
+  uint32_t entry;     /* block of the parameter loads */
+  plumb_reg *inner;   /* by register of the outer function: 1 + its register here, or 0 */
+  size_t inner_capacity;
+  plumb_reg *arguments; /* outer registers, one a kernel parameter */
+  size_t argument_count, argument_capacity;
+} plumb_mlir_scope;
 
 struct plumb_mlir_decoder {
   plumb_program *program;
@@ -195,6 +203,7 @@ typedef struct plumb_mlir_buffer {
   size_t rank;
   plumb_mlir_element element;
   plumb_space space;
+  bool contiguous; /* known from the type: a tensor, or a memref without a layout */
 } plumb_mlir_buffer;
 /* `type` is the run's memref or tensor type. */
 bool plumb_mlir_buffer_open(plumb_mlir_decoder *d, plumb_mlir_run run, MlirType type,
@@ -219,6 +228,8 @@ plumb_reg plumb_mlir_count(plumb_mlir_decoder *d, const plumb_mlir_buffer *buffe
 /* A fresh copy of a tensor (contiguous): what an operation that changes it writes to. */
 bool plumb_mlir_tensor_copy(plumb_mlir_decoder *d, plumb_mlir_run tensor, MlirType type,
                             plumb_mlir_run *out_copy);
+/* A generic address of one in `space`. */
+plumb_reg plumb_mlir_generic(plumb_mlir_decoder *d, plumb_space space, plumb_reg address);
 /* Copies all elements of `from` to `to` (same sizes, any strides); host: on lanes. */
 void plumb_mlir_buffer_copy(plumb_mlir_decoder *d, const plumb_mlir_buffer *from,
                             const plumb_mlir_buffer *to);
@@ -311,6 +322,15 @@ plumb_mlir_run plumb_mlir_capture_run(plumb_mlir_decoder *d, plumb_mlir_run oute
 plumb_mlir_buffer plumb_mlir_capture_buffer(plumb_mlir_decoder *d,
                                             const plumb_mlir_buffer *outer);
 
+/* A kernel cut out of the host function that is being built (gpu.launch, lanes): what is
+ * built in between goes into it, outer registers become its parameters. */
+typedef struct plumb_mlir_outline plumb_mlir_outline;
+plumb_mlir_outline *plumb_mlir_outline_begin(plumb_mlir_decoder *d, const char *stem);
+/* Closes it and builds the launch. grid, block: outer i64 registers. */
+void plumb_mlir_outline_end(plumb_mlir_decoder *d, plumb_mlir_outline *outline,
+                            const plumb_reg grid[3], const plumb_reg block[3],
+                            plumb_reg shared_bytes);
+
 /* --- affine (affine.c) --- */
 
 plumb_reg plumb_mlir_affine_expr(plumb_mlir_decoder *d, MlirAffineExpr expr,
@@ -326,6 +346,10 @@ void plumb_mlir_affine_map(plumb_mlir_decoder *d, MlirAffineMap map, const plumb
 const char *plumb_mlir_symbol(plumb_mlir_decoder *d, const char *symbol);
 /* Symbol text of a flat or nested symbol reference attribute (the leaf). */
 const char *plumb_mlir_symbol_text(plumb_mlir_decoder *d, MlirAttribute reference);
+/* The program's name of what a flat or nested reference (@m::@k) names. */
+const char *plumb_mlir_symbol_name(plumb_mlir_decoder *d, MlirAttribute reference);
+/* The program's name of an operation that defines a symbol; "" when it has none. */
+const char *plumb_mlir_defined_name(plumb_mlir_decoder *d, MlirOperation op);
 /* Opens a function: parameters from `inputs` bound to the entry block of `body` (a null
  * or empty region: external). Decodes the body; RET at its exits. Used for func.func,
  * gpu.func and llvm.func. `attributions`: workgroup and private ones that follow the inputs. */
