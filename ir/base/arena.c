@@ -102,7 +102,7 @@ void *plumb_arena_grow(plumb_arena *arena, void *array, size_t *capacity, size_t
   size_t grown = *capacity ? *capacity * 2 : 8;
   if (grown < needed) grown = needed;
   void *fresh = plumb_arena_alloc_array(arena, grown, element_bytes);
-  if (*capacity) memcpy(fresh, array, *capacity * element_bytes);
+  if (array) memcpy(fresh, array, *capacity * element_bytes);
   *capacity = grown;
   return fresh;
 }

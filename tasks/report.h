@@ -1,0 +1,57 @@
+/* The report of one task (DESIGN, The report): what was found, and its views as text
+ * and JSON. Everything in it lives in the task's arena. */
+#ifndef PLUMB_TASKS_REPORT_H
+#define PLUMB_TASKS_REPORT_H
+
+#include "ir/stage.h"
+#include "targets/cpu/cpu.h"
+#include "verify/compare.h"
+
+typedef struct plumb_stage_report {
+  const char *side; /* "reference", "candidate", "candidate (nvcc)" */
+  const plumb_stage *stage;
+  const char *file; /* where --save put it, or NULL */
+  plumb_verdict verdict;
+  size_t cases; /* executed cases */
+  double max_ulp, max_abs, max_rel;
+  /* of the case with the worst verdict */
+  const char *worst_output; /* NULL: none differs */
+  const char *worst_shape, *worst_fill;
+  size_t worst_index;
+  const char *worst_index_text; /* "[3, 17]" */
+  double worst_expected, worst_actual;
+  plumb_budget worst_budget;
+  bool has_budget;
+  plumb_trap trap;           /* kind NONE: none */
+  const char *trap_case;
+  const char *why_undecided; /* NULL: decided */
+  const char *note;          /* an input that was changed and the like */
+  plumb_counters counters;   /* of the last case */
+} plumb_stage_report;
+
+typedef struct plumb_report {
+  const char *name;
+  const char *path;
+  const char *category;
+  plumb_verdict verdict;
+  plumb_accept accept;
+  bool accepted;
+  size_t cases;
+  plumb_stage_report *stages;
+  size_t stage_count, stage_capacity;
+  int blamed; /* index into stages; -1: nothing to blame */
+  const char **notes;
+  size_t note_count, note_capacity;
+  const char *command;
+  uint64_t seed;
+  const char *versions; /* one line */
+} plumb_report;
+
+/* What it takes: 0 accepted, 1 diverged or trapped, 3 undecided. */
+int plumb_report_exit_code(const plumb_report *report);
+
+void plumb_report_write_text(const plumb_report *report, plumb_text *out);
+/* One line of JSON. */
+void plumb_report_write_json(const plumb_report *report, plumb_text *out);
+
+#endif
