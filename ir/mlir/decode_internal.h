@@ -77,6 +77,7 @@ struct plumb_mlir_decoder {
   plumb_mlir_scope *scope;
   plumb_mlir_exit *exit;
   bool device; /* inside a kernel or device function */
+  bool capturing; /* raw registers are of the enclosing function: plumb_mlir_capture */
   MlirContext context;
   MlirOperation symbol_scope; /* innermost builtin.module or gpu.module */
   plumb_mlir_options options;
@@ -220,6 +221,10 @@ void plumb_mlir_store(plumb_mlir_decoder *d, const plumb_mlir_buffer *buffer,
  * PLUMB_NO_REG): global memory, its content uninitialised. */
 bool plumb_mlir_allocate(plumb_mlir_decoder *d, MlirType type, const plumb_reg *sizes,
                          plumb_mlir_run *out_run);
+/* A buffer of static shape that lives as long as its function or block: SHARED a global of
+ * the program, else the function's frame (address in the window of the memref type). */
+bool plumb_mlir_static_buffer(plumb_mlir_decoder *d, MlirType type, const char *stem,
+                              plumb_mlir_run *out_run);
 /* Run of a contiguous row-major buffer at `address`. */
 plumb_mlir_run plumb_mlir_contiguous(plumb_mlir_decoder *d, plumb_reg address,
                                      const plumb_reg *sizes, size_t rank);
@@ -305,13 +310,15 @@ void plumb_mlir_leave(plumb_mlir_decoder *d, plumb_mlir_run values);
  *     ... body, reading ids ...
  *     plumb_mlir_lanes_end(d, &lanes);  */
 enum { PLUMB_MLIR_LANE_DIMS = 32 };
+typedef struct plumb_mlir_outline plumb_mlir_outline;
 typedef struct plumb_mlir_lanes {
   size_t rank;
   bool launched;
   plumb_mlir_loop loops[PLUMB_MLIR_LANE_DIMS];
-  plumb_mlir_if guard;
+  plumb_mlir_if guard, launch;
+  bool capturing;  /* of the decoder before */
   plumb_reg total; /* outer register */
-  struct plumb_mlir_outline *outline;
+  plumb_mlir_outline *outline;
 } plumb_mlir_lanes;
 void plumb_mlir_lanes_begin(plumb_mlir_decoder *d, plumb_mlir_lanes *lanes, const char *stem,
                             size_t rank, const plumb_reg *counts, plumb_reg *out_ids);
@@ -324,7 +331,6 @@ plumb_mlir_buffer plumb_mlir_capture_buffer(plumb_mlir_decoder *d,
 
 /* A kernel cut out of the host function that is being built (gpu.launch, lanes): what is
  * built in between goes into it, outer registers become its parameters. */
-typedef struct plumb_mlir_outline plumb_mlir_outline;
 plumb_mlir_outline *plumb_mlir_outline_begin(plumb_mlir_decoder *d, const char *stem);
 /* Closes it and builds the launch. grid, block: outer i64 registers. */
 void plumb_mlir_outline_end(plumb_mlir_decoder *d, plumb_mlir_outline *outline,

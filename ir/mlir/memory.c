@@ -120,6 +120,50 @@ bool plumb_mlir_allocate(plumb_mlir_decoder *d, MlirType type, const plumb_reg *
   return true;
 }
 
+static plumb_reg local_address(plumb_mlir_decoder *d, uint64_t bytes) {
+  plumb_reg address = plumb_reg_create(d->b.function, PLUMB_I64);
+  uint32_t offset = plumb_frame_reserve(d->b.function, bytes, 16);
+  plumb_build(&d->b, PLUMB_OP_FRAME, PLUMB_I64, &address, 1, NULL, 0)->imm = offset;
+  return address;
+}
+
+static plumb_reg shared_address(plumb_mlir_decoder *d, uint64_t bytes, const char *stem) {
+  plumb_reg address = plumb_reg_create(d->b.function, PLUMB_I64);
+  size_t global = plumb_global_create(d->program, plumb_mlir_unique_name(d, stem),
+                                      PLUMB_SPACE_SHARED, bytes, 16);
+  plumb_inst *inst = plumb_build(&d->b, PLUMB_OP_ADDRESS, PLUMB_I64, &address, 1, NULL, 0);
+  inst->imm = (int64_t)global;
+  inst->space = PLUMB_SPACE_SHARED;
+  return address;
+}
+
+bool plumb_mlir_static_buffer(plumb_mlir_decoder *d, MlirType type, const char *stem,
+                              plumb_mlir_run *out_run) {
+  plumb_mlir_element element;
+  if (!mlirTypeIsAMemRef(type)) return plumb_mlir_reject(d, "%s", plumb_mlir_print_type(d, type));
+  if (!plumb_mlir_element_layout(d, type, &element)) return false;
+  size_t rank = (size_t)mlirShapedTypeGetRank(type);
+  plumb_reg *sizes = PLUMB_NEW_ARRAY(d->arena, plumb_reg, rank + 1);
+  int64_t bytes = element.bytes;
+  for (size_t i = 0; i < rank; i++) {
+    int64_t size = mlirShapedTypeGetDimSize(type, (intptr_t)i);
+    if (mlirShapedTypeIsDynamicDim(type, (intptr_t)i) ||
+        __builtin_mul_overflow(bytes, size, &bytes) || bytes > INT32_MAX)
+      return plumb_mlir_reject(d, "the size of %s", plumb_mlir_print_type(d, type));
+    sizes[i] = plumb_mlir_i64(d, size);
+  }
+  plumb_reg address;
+  plumb_space space = plumb_mlir_memory_space(type);
+  if (space == PLUMB_SPACE_SHARED) {
+    address = shared_address(d, (uint64_t)bytes, stem);
+  } else {
+    address = local_address(d, (uint64_t)bytes);
+    if (space != PLUMB_SPACE_LOCAL) address = plumb_mlir_generic(d, PLUMB_SPACE_LOCAL, address);
+  }
+  *out_run = plumb_mlir_contiguous(d, address, sizes, rank);
+  return true;
+}
+
 plumb_reg plumb_mlir_count(plumb_mlir_decoder *d, const plumb_mlir_buffer *buffer) {
   plumb_reg count = plumb_mlir_i64(d, 1);
   for (size_t i = 0; i < buffer->rank; i++) count = plumb_mlir_mul(d, count, buffer->sizes[i]);

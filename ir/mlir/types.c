@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/mlir/decode_internal.h"
+#include "ir/mlir/tables.h"
 #include "mlir-c/Dialect/LLVM.h"
 
 /* Results and operands of an instruction are counted in 16 bits. */
@@ -136,9 +137,20 @@ static bool flatten(flat_list *list, MlirType type) {
 }
 
 bool plumb_mlir_flatten(plumb_mlir_decoder *d, MlirType type, plumb_mlir_flat *out_flat) {
+  plumb_mlir_tables *t = d->tables;
+  void *table = t->types;
+  plumb_mlir_type_row *row = plumb_mlir_row(d->arena, t->types, &t->type_count,
+                                            &t->type_capacity, sizeof *row, type.ptr, &table);
+  t->types = table;
+  if (row->known) {
+    *out_flat = row->flat;
+    return true;
+  }
   flat_list list = {.d = d, .bits = -1};
   bool known = flatten(&list, type);
   *out_flat = (plumb_mlir_flat){list.types, known ? list.count : 0, list.bits < 0 ? 0 : list.bits};
+  row->known = known;
+  row->flat = *out_flat;
   return known;
 }
 
