@@ -177,13 +177,15 @@ static plumb_status round_trip(plumb_ladder *ladder, const char *path, LLVMModul
                                LLVMContextRef context, LLVMModuleRef *out_module,
                                plumb_diag *diag) {
   MlirContext mlir = plumb_mlir_context_create();
-  mlirRegisterAllLLVMTranslations(mlir);
+  plumb_bridge_register(mlir);
   MlirModule imported = {NULL};
   plumb_status status = plumb_bridge_import_llvm(mlir, module, &imported, diag);
   if (status == PLUMB_OK) {
     append_mlir(ladder, imported, "import into MLIR");
     *out_module = mlirTranslateModuleToLLVMIR(mlirModuleGetOperation(imported), context);
-    if (!*out_module)
+    if (*out_module)
+      plumb_bridge_mark_inline_asm(*out_module);
+    else
       status = plumb_fail(diag, PLUMB_UNSUPPORTED, path, 0, 0,
                           "the imported module cannot be translated back to LLVM IR");
     mlirModuleDestroy(imported);
