@@ -207,6 +207,11 @@ static uint32_t location(plumb_mlir_decoder *d, MlirLocation at, int depth) {
   return 0;
 }
 
+void plumb_mlir_set_location(plumb_mlir_decoder *d, MlirOperation op) {
+  uint32_t loc = location(d, mlirOperationGetLocation(op), 0);
+  if (loc) d->b.loc = loc;
+}
+
 /* --- dispatch --- */
 
 static size_t hash_name(const char *text, size_t length) {
@@ -271,8 +276,7 @@ void plumb_mlir_decode_operation(plumb_mlir_decoder *d, MlirOperation op) {
   uint32_t outer = d->b.loc;
   if (d->b.function) {
     if (plumb_builder_terminated(&d->b)) d->b.block = plumb_block_create(d->b.function);
-    uint32_t loc = location(d, mlirOperationGetLocation(op), 0);
-    if (loc) d->b.loc = loc;
+    plumb_mlir_set_location(d, op);
   }
   d->why = NULL;
   const plumb_mlir_op *row = find_op(d, op);

@@ -287,6 +287,8 @@ void plumb_mlir_split_results(plumb_mlir_decoder *d, MlirOperation op, plumb_mli
 /* A region with blocks and branches; the entry block's arguments are bound already. After
  * it, the insertion point is exit->block (unless exit->is_return). */
 void plumb_mlir_decode_region(plumb_mlir_decoder *d, MlirRegion region, plumb_mlir_exit *exit);
+/* Instructions from here on come from this operation (its location, when it has one). */
+void plumb_mlir_set_location(plumb_mlir_decoder *d, MlirOperation op);
 /* One operation through the tables. */
 void plumb_mlir_decode_operation(plumb_mlir_decoder *d, MlirOperation op);
 /* A branch to a successor with its arguments (cf.br, llvm.br: the operands' run). */
@@ -363,6 +365,30 @@ void plumb_mlir_function(plumb_mlir_decoder *d, MlirOperation op, const char *na
                          plumb_function_kind kind, const MlirType *inputs, size_t input_count,
                          const MlirType *results, size_t result_count, MlirRegion body);
 
+/* The same from the operation's `function_type` attribute (func.func, gpu.func). */
+bool plumb_mlir_builtin_function(plumb_mlir_decoder *d, MlirOperation op,
+                                 plumb_function_kind kind);
+
+/* --- operations by element (elementwise.c) --- */
+
+/* One element of an elementwise operation on scalars, vectors or tensors. */
+typedef struct plumb_mlir_scalars {
+  MlirOperation op;
+  const plumb_mlir_op *row;
+  plumb_dtype in, out; /* element types of operand 0 and result 0 */
+  int in_bits, out_bits;
+  uint32_t flags; /* fast-math flags */
+  size_t operands, results;
+  const plumb_dtype *operand_types;
+} plumb_mlir_scalars;
+/* operands: one register an operand; out_regs: one a result. */
+typedef bool plumb_mlir_scalar_handler(plumb_mlir_decoder *d, const plumb_mlir_scalars *s,
+                                       const plumb_reg *operands, plumb_reg *out_regs);
+/* Applies it to all elements. A scalar operand beside vectors or tensors is the same for
+ * each of them. Tensors: a fresh result, on lanes when on the host. */
+bool plumb_mlir_elementwise(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row,
+                            plumb_mlir_scalar_handler *handler);
+
 /* --- scalar operations, shared by vectors and linalg bodies (arith.c) --- */
 
 /* One element of a named binary arith operation ("arith.addf", "arith.maxsi", ...) or of
@@ -377,6 +403,11 @@ typedef enum plumb_mlir_combine {
 plumb_reg plumb_mlir_build_combine(plumb_mlir_decoder *d, plumb_mlir_combine kind,
                                    plumb_dtype dtype, int bits, uint32_t flags, plumb_reg a,
                                    plumb_reg b);
+
+/* Integer to integer of any width: truncation, or extension by `is_signed`. */
+plumb_reg plumb_mlir_convert_int(plumb_mlir_decoder *d, plumb_dtype to, int to_bits,
+                                 plumb_dtype from, int from_bits, bool is_signed,
+                                 plumb_reg value);
 
 /* --- the tables --- */
 extern const plumb_mlir_op plumb_mlir_ops_builtin[], plumb_mlir_ops_func[],
