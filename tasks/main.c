@@ -1,0 +1,295 @@
+/* The command: parses, calls one library function, prints, maps to an exit code. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tasks/verbs.h"
+
+static const char usage[] =
+    "plumb checks translations and lowerings of GPU kernels, without a GPU.\n"
+    "\n"
+    "  plumb check TASK.yaml...     both sides of each task, every stage, verdict, blame\n"
+    "  plumb lower FILE...          one side's ladder: run each step, run each stage, blame\n"
+    "  plumb run FILE               run one stage (.mlir .ll .ptx .plumb), print its outputs\n"
+    "  plumb show FILE              the stages and the programs they decode to\n"
+    "  plumb ops [ptx|mlir]         what is understood\n"
+    "\n"
+    "plumb VERB --help shows a verb's flags. Exit codes: 0 accepted, 1 diverged or trapped,\n"
+    "2 bad usage or bad input, 3 undecided or unsupported, 4 internal error.\n";
+
+static const struct {
+  const char *verb;
+  const char *help;
+} helps[] = {
+    {"check",
+     "plumb check TASK.yaml... [--format text|json] [-o FILE] [--save DIR] [--seed N] [--jobs N] [--quiet]\n"
+     "\n"
+     "  plumb check tasks/catalog/row-softmax/task.yaml\n"
+     "\n"
+     "  --format F   text (default) or json: one object a line, a line a task\n"
+     "  -o FILE      the report goes to FILE\n"
+     "  --save DIR   every stage as a file in DIR\n"
+     "  --seed N     of the inputs and the schedule (default 0)\n"
+     "  --jobs N     threads (default: all cores)\n"
+     "  --quiet      no progress\n"},
+    {"lower",
+     "plumb lower FILE [--pipeline P] [--to ptx] [--arch sm_90] --arg V... [--expect K=V...]\n"
+     "plumb lower STAGE0 STAGE1... --arg V...\n"
+     "\n"
+     "  plumb lower sum.mlir --pipeline 'canonicalize,cse' --arg '[1,2,3]' --arg '[0]'\n"
+     "\n"
+     "  --pipeline P   MLIR passes (default: the stock pipeline to NVVM); --llvm-pipeline P: LLVM's\n"
+     "  --to ptx       go on through LLVM IR and its passes to PTX\n"
+     "  --arg V        once for each argument: 3, [1,2.5,nan,0x7fc00000], 2x3:[...], f16:[...],\n"
+     "                 @file.npy, fill:KIND,seed\n"
+     "  --expect K=V   the right values of argument K after the run (resultK for results)\n"
+     "  --entry NAME, --grid X,Y,Z, --block X,Y,Z, --shared BYTES, --format, -o, --seed, --jobs\n"},
+    {"run",
+     "plumb run FILE [--entry NAME] [--grid X,Y,Z] [--block X,Y,Z] [--shared BYTES] --arg V...\n"
+     "\n"
+     "  plumb run saxpy.ptx --grid 1 --block 4 --arg f32:[1,2,3,4] --arg f32:[0,0,0,0] --arg 2.0 --arg 4\n"
+     "\n"
+     "  --arg V      as in plumb lower --help; a lone number is a scalar parameter's value\n"
+     "  --save DIR   each argument and result after the run as argK.npy, resultK.npy\n"
+     "  --format text|json, -o FILE, --seed N, --jobs N\n"},
+    {"show",
+     "plumb show FILE [--stage N] [--pipeline P] [--to ptx]\n"
+     "\n"
+     "  plumb show tasks/catalog/transpose/transpose.mlir --to ptx --stage 3\n"},
+    {"ops", "plumb ops [ptx|mlir]\n\n  plumb ops mlir\n"},
+};
+
+typedef struct command {
+  plumb_verb_options o;
+  const char *output;
+  bool quiet;
+  bool help;
+} command;
+
+static int fail(const plumb_diag *diag, plumb_status status) {
+  char sentence[1400];
+  plumb_diag_format(diag, sentence, sizeof sentence);
+  fprintf(stderr, "plumb: %s\n", sentence);
+  return plumb_status_exit_code(status);
+}
+
+static plumb_status parse_three(const char *flag, const char *text, uint32_t out[3],
+                                plumb_diag *diag) {
+  for (int i = 0; i < 3; i++) {
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (end == text || value == 0 || value > INT32_MAX || (*end && *end != ','))
+      return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "%s takes X,Y,Z, each at least 1; got '%s'", flag, text);
+    out[i] = (uint32_t)value;
+    if (!*end) return PLUMB_OK;
+    text = end + 1;
+  }
+  return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "%s takes at most three sizes", flag);
+}
+
+static plumb_status parse_count(const char *flag, const char *text, uint64_t *out, plumb_diag *diag) {
+  char *end;
+  *out = strtoull(text, &end, 0);
+  if (end == text || *end || *text == '-')
+    return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "%s takes a number; got '%s'", flag, text);
+  return PLUMB_OK;
+}
+
+enum { ENTRY = 256, GRID, BLOCK, SHARED, ARG, EXPECT, PIPELINE, LLVM_PIPELINE, TO, ARCH, STAGE, FORMAT, SAVE, SEED, JOBS, QUIET, HELP };
+
+static const struct option flags[] = {
+    {"entry", required_argument, NULL, ENTRY},     {"grid", required_argument, NULL, GRID},
+    {"block", required_argument, NULL, BLOCK},     {"shared", required_argument, NULL, SHARED},
+    {"arg", required_argument, NULL, ARG},         {"expect", required_argument, NULL, EXPECT},
+    {"pipeline", required_argument, NULL, PIPELINE}, {"llvm-pipeline", required_argument, NULL, LLVM_PIPELINE},
+    {"to", required_argument, NULL, TO},           {"arch", required_argument, NULL, ARCH},
+    {"stage", required_argument, NULL, STAGE},     {"format", required_argument, NULL, FORMAT},
+    {"save", required_argument, NULL, SAVE},       {"seed", required_argument, NULL, SEED},
+    {"jobs", required_argument, NULL, JOBS},       {"quiet", no_argument, NULL, QUIET},
+    {"help", no_argument, NULL, HELP},             {NULL, 0, NULL, 0}};
+
+static plumb_status apply_flag(command *c, int flag, const char *value, plumb_diag *diag) {
+  plumb_verb_options *o = &c->o;
+  uint64_t number;
+  switch (flag) {
+    case ENTRY:
+      o->invocation.entry = value;
+      return PLUMB_OK;
+    case GRID:
+      return parse_three("--grid", value, o->invocation.launch.grid, diag);
+    case BLOCK:
+      return parse_three("--block", value, o->invocation.launch.block, diag);
+    case SHARED:
+      return parse_count("--shared", value, &o->invocation.launch.shared_bytes, diag);
+    case ARG:
+      o->invocation.arg_texts[o->invocation.arg_count++] = value;
+      return PLUMB_OK;
+    case EXPECT:
+      o->expect[o->expect_count++] = value;
+      return PLUMB_OK;
+    case PIPELINE:
+      o->pipeline = value;
+      return PLUMB_OK;
+    case LLVM_PIPELINE:
+      o->llvm_pipeline = value;
+      return PLUMB_OK;
+    case TO:
+      o->to_ptx = true;
+      return strcmp(value, "ptx") == 0
+                 ? PLUMB_OK
+                 : plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "--to '%s' is not known (known: ptx)", value);
+    case ARCH:
+      o->arch = value;
+      return PLUMB_OK;
+    case STAGE:
+      PLUMB_TRY(parse_count("--stage", value, &number, diag));
+      o->stage = number > 100000 ? 100000 : (int)number;
+      return PLUMB_OK;
+    case FORMAT:
+      o->json = strcmp(value, "json") == 0;
+      return o->json || strcmp(value, "text") == 0
+                 ? PLUMB_OK
+                 : plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "--format '%s' is not known (known: text, json)", value);
+    case SAVE:
+      o->save = value;
+      return PLUMB_OK;
+    case SEED:
+      return parse_count("--seed", value, &o->seed, diag);
+    case JOBS:
+      PLUMB_TRY(parse_count("--jobs", value, &number, diag));
+      o->jobs = number > 1024 ? 1024 : (int)number;
+      return PLUMB_OK;
+    case QUIET:
+      c->quiet = true;
+      return PLUMB_OK;
+    case HELP:
+      c->help = true;
+      return PLUMB_OK;
+    default:
+      c->output = value;
+      return PLUMB_OK;
+  }
+}
+
+static plumb_status parse_flags(plumb_arena *arena, int argc, char **argv, command *c,
+                                plumb_diag *diag) {
+  *c = (command){.o = {.stage = -1}};
+  c->o.invocation.launch = (plumb_launch){{1, 1, 1}, {1, 1, 1}, 0};
+  c->o.invocation.arg_texts = PLUMB_NEW_ARRAY(arena, const char *, (size_t)argc);
+  c->o.expect = PLUMB_NEW_ARRAY(arena, const char *, (size_t)argc);
+  c->o.files = PLUMB_NEW_ARRAY(arena, const char *, (size_t)argc);
+  opterr = 0;
+  int flag;
+  while ((flag = getopt_long(argc, argv, ":o:", flags, NULL)) != -1) {
+    if (flag == '?')
+      return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "unknown flag '%s'; see plumb %s --help", argv[optind - 1], argv[0]);
+    if (flag == ':')
+      return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "flag '%s' needs a value", argv[optind - 1]);
+    PLUMB_TRY(apply_flag(c, flag, optarg, diag));
+  }
+  while (optind < argc) c->o.files[c->o.file_count++] = argv[optind++];
+  return PLUMB_OK;
+}
+
+static void show_progress(void *user, const char *task, size_t done, size_t total,
+                          const char *shape) {
+  (void)user;
+  if (isatty(STDERR_FILENO))
+    fprintf(stderr, "\r\033[K%s: case %zu of %zu (%s)%s", task, done + 1, total, shape,
+            done + 1 == total ? "\n" : "");
+  else if (done == 0)
+    fprintf(stderr, "%s: %zu cases\n", task, total);
+}
+
+/* Several tasks: the worst exit code counts, and a task that fails stops no other. */
+static int check(plumb_arena *arena, command *c, plumb_text *out) {
+  int worst = 0;
+  for (size_t i = 0; i < c->o.file_count; i++) {
+    plumb_check_options options = {.seed = c->o.seed,
+                                   .jobs = c->o.jobs,
+                                   .quiet = c->quiet,
+                                   .save = c->o.save,
+                                   .command = c->o.command,
+                                   .progress = c->quiet ? NULL : show_progress};
+    plumb_report *report;
+    plumb_diag diag = {0};
+    plumb_status status = plumb_check_task(arena, c->o.files[i], &options, &report, &diag);
+    int code = status == PLUMB_OK ? plumb_report_exit_code(report) : fail(&diag, status);
+    if (status == PLUMB_OK && c->o.json) plumb_report_write_json(report, out);
+    if (status == PLUMB_OK && !c->o.json) {
+      plumb_report_write_text(report, out);
+      if (i + 1 < c->o.file_count) plumb_text_printf(out, "\n");
+    }
+    if (code > worst) worst = code;
+  }
+  return worst;
+}
+
+static int run_verb(plumb_arena *arena, const char *verb, command *c, plumb_text *out) {
+  plumb_diag diag = {0};
+  int code = 0;
+  plumb_status status = PLUMB_OK;
+  if (strcmp(verb, "check") == 0) {
+    if (c->o.file_count) return check(arena, c, out);
+    status = plumb_fail(&diag, PLUMB_BAD_USAGE, NULL, 0, 0, "check needs a task file; see plumb check --help");
+  } else if (strcmp(verb, "run") == 0) {
+    status = plumb_verb_run(arena, &c->o, out, &code, &diag);
+  } else if (strcmp(verb, "lower") == 0) {
+    status = plumb_verb_lower(arena, &c->o, out, &code, &diag);
+  } else if (strcmp(verb, "show") == 0) {
+    status = plumb_verb_show(arena, &c->o, out, &code, &diag);
+  } else {
+    status = plumb_verb_ops(arena, c->o.file_count ? c->o.files[0] : NULL, c->o.json, out, &code, &diag);
+  }
+  return status == PLUMB_OK ? code : fail(&diag, status);
+}
+
+static int write_output(const plumb_text *out, const char *path) {
+  FILE *file = path ? fopen(path, "wb") : stdout;
+  bool ok = file && fwrite(out->data, 1, out->length, file) == out->length && fflush(file) == 0;
+  if (path && file && fclose(file) != 0) ok = false;
+  if (ok) return 0;
+  fprintf(stderr, "plumb: %s: cannot write the output\n", path ? path : "standard output");
+  return 2;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    fputs(usage, argc < 2 ? stderr : stdout);
+    return argc < 2 ? 2 : 0;
+  }
+  if (strcmp(argv[1], "--version") == 0) {
+    puts("plumb 0.1.0");
+    return 0;
+  }
+  const char *help = NULL;
+  for (size_t i = 0; i < sizeof helps / sizeof *helps; i++)
+    if (strcmp(helps[i].verb, argv[1]) == 0) help = helps[i].help;
+  if (!help) {
+    fprintf(stderr, "plumb: unknown verb '%s'\n\n%s", argv[1], usage);
+    return 2;
+  }
+  plumb_arena *arena = plumb_arena_create();
+  plumb_text line = plumb_text_create(arena);
+  for (int i = 0; i < argc; i++) plumb_text_printf(&line, "%s%s", i ? " " : "", argv[i]);
+  command c;
+  plumb_diag diag = {0};
+  plumb_status status = parse_flags(arena, argc - 1, argv + 1, &c, &diag);
+  int code;
+  if (status != PLUMB_OK) {
+    code = fail(&diag, status);
+  } else if (c.help) {
+    fputs(help, stdout);
+    code = 0;
+  } else {
+    c.o.command = line.data;
+    plumb_text out = plumb_text_create(arena);
+    code = run_verb(arena, argv[1], &c, &out);
+    int write_code = out.length || c.output ? write_output(&out, c.output) : 0;
+    if (write_code) code = write_code;
+  }
+  plumb_arena_destroy(arena);
+  return code;
+}

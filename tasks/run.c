@@ -1,0 +1,130 @@
+/* `plumb run`: one stage, its outputs. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lower/lower.h"
+#include "tasks/npy.h"
+#include "tasks/verbs.h"
+
+static void write_trap(const plumb_trap *t, plumb_text *out) {
+  plumb_text_printf(out, "trapped: %s", plumb_trap_text(t->kind));
+  if (t->location.file) plumb_text_printf(out, " at %s:%d", t->location.file, t->location.line);
+  if (t->location.stage_line) plumb_text_printf(out, " (line %d of the stage)", t->location.stage_line);
+  plumb_text_printf(out, " in %s", t->function ? t->function : "?");
+  if (t->block[0] >= 0)
+    plumb_text_printf(out, ", block (%lld, %lld, %lld), lane %d", (long long)t->block[0],
+                      (long long)t->block[1], (long long)t->block[2], t->lane);
+  plumb_text_printf(out, "\n");
+  if (t->message) plumb_text_printf(out, "  %s\n", t->message);
+}
+
+static cJSON *array_json(const plumb_array *a) {
+  cJSON *object = cJSON_CreateObject(), *values = cJSON_CreateArray(), *dims = cJSON_CreateArray();
+  unsigned bytes = plumb_dtype_bytes(a->type);
+  cJSON *patterns = cJSON_CreateArray();
+  for (size_t d = 0; d < a->rank; d++)
+    cJSON_AddItemToArray(dims, cJSON_CreateNumber((double)a->dims[d]));
+  for (size_t i = 0; i < a->count; i++) {
+    uint64_t bits = 0;
+    char pattern[24];
+    memcpy(&bits, (const char *)a->data + i * bytes, bytes < 8 ? bytes : 8);
+    double value = plumb_dtype_to_double(a->type, bits);
+    cJSON_AddItemToArray(values, isfinite(value) ? cJSON_CreateNumber(value)
+                                 : cJSON_CreateString(isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"));
+    snprintf(pattern, sizeof pattern, "0x%0*llx", (int)(2 * bytes), (unsigned long long)bits);
+    cJSON_AddItemToArray(patterns, cJSON_CreateString(pattern));
+  }
+  cJSON_AddStringToObject(object, "type", plumb_dtype_table[a->type].text);
+  cJSON_AddItemToObject(object, "shape", dims);
+  cJSON_AddItemToObject(object, "values", values);
+  cJSON_AddItemToObject(object, "bits", patterns);
+  return object;
+}
+
+static void write_json(const plumb_invocation *v, const plumb_invoked *r, plumb_text *out) {
+  cJSON *root = cJSON_CreateObject();
+  cJSON_AddStringToObject(root, "schema", "plumb-run-1");
+  cJSON_AddStringToObject(root, "entry", v->entry);
+  if (r->trap.kind != PLUMB_TRAP_NONE) {
+    cJSON *trap = cJSON_AddObjectToObject(root, "trap");
+    cJSON_AddStringToObject(trap, "kind", plumb_trap_text(r->trap.kind));
+    if (r->trap.location.file) cJSON_AddStringToObject(trap, "file", r->trap.location.file);
+    cJSON_AddNumberToObject(trap, "line", r->trap.location.line);
+    cJSON_AddNumberToObject(trap, "stage_line", r->trap.location.stage_line);
+    cJSON_AddNumberToObject(trap, "lane", r->trap.lane);
+    if (r->trap.message) cJSON_AddStringToObject(trap, "message", r->trap.message);
+  } else {
+    cJSON_AddNullToObject(root, "trap");
+    cJSON *args = cJSON_AddArrayToObject(root, "arguments");
+    for (size_t i = 0; i < v->arg_count; i++) cJSON_AddItemToArray(args, array_json(&r->args[i]));
+    cJSON *results = cJSON_AddArrayToObject(root, "results");
+    for (size_t i = 0; i < v->result_count; i++)
+      cJSON_AddItemToArray(results, array_json(&r->results[i]));
+  }
+  char *text = cJSON_PrintUnformatted(root);
+  plumb_text_printf(out, "%s\n", text);
+  free(text);
+  cJSON_Delete(root);
+}
+
+static plumb_status save(const plumb_verb_options *o, const plumb_invoked *r, plumb_arena *arena,
+                         plumb_diag *diag) {
+  if (mkdir(o->save, 0777) != 0 && errno != EEXIST)
+    return plumb_fail(diag, PLUMB_BAD_INPUT, o->save, 0, 0, "--save: cannot create the folder: %s",
+                      strerror(errno));
+  for (size_t i = 0; i < o->invocation.arg_count; i++)
+    PLUMB_TRY(plumb_npy_write(plumb_arena_printf(arena, "%s/arg%zu.npy", o->save, i), &r->args[i], diag));
+  for (size_t i = 0; i < o->invocation.result_count; i++)
+    PLUMB_TRY(plumb_npy_write(plumb_arena_printf(arena, "%s/result%zu.npy", o->save, i),
+                              &r->results[i], diag));
+  return PLUMB_OK;
+}
+
+plumb_status plumb_verb_run(plumb_arena *arena, plumb_verb_options *o, plumb_text *out,
+                            int *out_exit, plumb_diag *diag) {
+  if (o->file_count != 1)
+    return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "run takes one file, %zu are given", o->file_count);
+  const char *path = o->files[0];
+  plumb_stage_kind kind;
+  if (!plumb_stage_kind_from_path(path, &kind))
+    return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0, "the ending is none of .mlir .ll .ptx .plumb");
+  char *text;
+  size_t length;
+  PLUMB_TRY(plumb_file_read(arena, path, &text, &length, diag));
+  plumb_ladder *ladder = plumb_ladder_create(arena, path);
+  PLUMB_TRY(plumb_lower_single(ladder, kind, path, text, length, diag));
+  o->invocation.path = path;
+  PLUMB_TRY(plumb_invocation_bind(arena, &ladder->stages[0], &o->invocation, diag));
+  plumb_run_options options = plumb_run_options_default();
+  options.seed = o->seed;
+  options.jobs = o->jobs;
+  plumb_invoked r;
+  plumb_invoke(arena, &ladder->stages[0], &o->invocation, &options, &r);
+  if (r.status != PLUMB_OK) {
+    *diag = r.problem;
+    return r.status;
+  }
+  *out_exit = r.trap.kind == PLUMB_TRAP_NONE ? 0 : 1;
+  if (o->json) {
+    write_json(&o->invocation, &r, out);
+  } else if (*out_exit) {
+    write_trap(&r.trap, out);
+  } else {
+    for (size_t i = 0; i < o->invocation.arg_count; i++) {
+      plumb_text_printf(out, "arg%zu = ", i);
+      plumb_value_print(&r.args[i], out);
+      plumb_text_printf(out, "\n");
+    }
+    for (size_t i = 0; i < o->invocation.result_count; i++) {
+      plumb_text_printf(out, "result%zu = ", i);
+      plumb_value_print(&r.results[i], out);
+      plumb_text_printf(out, "\n");
+    }
+  }
+  return o->save && !*out_exit ? save(o, &r, arena, diag) : PLUMB_OK;
+}
