@@ -1,0 +1,34 @@
+/* PTX text to a program. The text of one module is read to a small syntax tree
+ * (ast.h) and each instruction decoded by what the PTX ISA 9.0 says it does; the
+ * table instructions.def says which instructions there are. Nothing is optimised.
+ *
+ *     PLUMB_TRY(plumb_ptx_decode(program, "k.ptx", text, length, diag));
+ *     PLUMB_TRY(plumb_program_finish(program, diag));
+ */
+#ifndef PLUMB_IR_PTX_PTX_H
+#define PLUMB_IR_PTX_PTX_H
+
+#include "ir/program.h"
+
+/* Appends the module's functions and globals to `p`. What is regular syntax but not
+ * known becomes an UNSUPPORTED instruction that holds the instruction's text.
+ * path: names the text in messages. The program keeps no pointer into `text`.
+ * PLUMB_BAD_INPUT  not PTX; `diag` has line and column */
+plumb_status plumb_ptx_decode(plumb_program *p, const char *path, const char *text, size_t length,
+                              plumb_diag *diag);
+
+/* One row for each instruction of the PTX ISA; static storage. */
+typedef struct plumb_ptx_op {
+  const char *mnemonic;
+  bool decoded;
+  const char *section; /* of the PTX ISA 9.0 */
+  const char *forms;   /* the type forms that are decoded */
+} plumb_ptx_op;
+
+/* All rows; their number in *out_count. */
+const plumb_ptx_op *plumb_ptx_ops(size_t *out_count);
+
+/* Prints the rows, one a line: mnemonic, decoded or unsupported, section, forms. */
+void plumb_ptx_ops_print(plumb_text *out);
+
+#endif
