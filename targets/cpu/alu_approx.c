@@ -1,0 +1,87 @@
+/* Approximate PTX instructions (op APPROX): the real value rounded to nearest, which is
+ * inside every documented error, with the special values of each instruction's page. */
+#include <math.h>
+
+#include "targets/cpu/alu_lanes.h"
+#include "targets/cpu/float_convert.h"
+
+/* div.approx.f32 (9.7.3.8): for 2^126 < |b| < 2^128 the reciprocal is flushed, so the
+ * quotient is 0, or NaN where a is infinite. */
+static double div_approx(plumb_dtype type, double a, double b) {
+  if (type == PLUMB_F32 && fabs(b) > 0x1p126 && !isinf(b)) return a * copysign(0.0, b);
+  return a / b;
+}
+
+/* IEEE gives what the pages table: zeros, infinities and NaN of each of these. */
+static double approximate(plumb_approx which, plumb_dtype type, double a, double b) {
+  switch (which) {
+  case PLUMB_APPROX_RCP: return 1 / a;
+  case PLUMB_APPROX_DIV: return div_approx(type, a, b);
+  case PLUMB_APPROX_DIV_FULL: return a / b;
+  case PLUMB_APPROX_SQRT: return sqrt(a);
+  case PLUMB_APPROX_RSQRT: return 1 / sqrt(a);
+  case PLUMB_APPROX_SIN: return sin(a);
+  case PLUMB_APPROX_COS: return cos(a);
+  case PLUMB_APPROX_LG2: return log2(a);
+  case PLUMB_APPROX_EX2: return exp2(a);
+  case PLUMB_APPROX_TANH: return tanh(a);
+  default: return (double)NAN;
+  }
+}
+
+/* 9.7.3.15 and 9.7.3.18: only the high words of operand and result count, subnormals are
+ * flushed, NaN is 0x7fffffff00000000. */
+static uint64_t high_word_f64(plumb_approx which, uint64_t bits) {
+  const uint64_t high = 0xffffffff00000000ull;
+  bits &= high;
+  if ((bits & 0x7ff0000000000000ull) == 0) bits &= 1ull << 63;
+  double a = f64_of(bits);
+  bool square_root = which == PLUMB_APPROX_RSQRT_FTZ_F64;
+  double v = square_root ? 1 / sqrt(a) : 1 / a;
+  if (isnan(v)) return 0x7fffffff00000000ull;
+  bits = bits_of_f64(v) & high;
+  if ((bits & 0x7ff0000000000000ull) == 0) bits &= 1ull << 63;
+  return bits;
+}
+
+static bool execute_f64(const lanes *x, plumb_approx which) {
+  const uint64_t *a = x->operands[0];
+  uint64_t *r = x->results[0];
+  for (size_t l = x->lo; l < x->hi; l++)
+    r[l] = high_word_f64(which, a[l]);
+  return true;
+}
+
+static double load(const plumb_inst *inst, const void *array, size_t lane) {
+  plumb_dtype type = (plumb_dtype)inst->type;
+  unsigned bytes = plumb_dtype_bytes(type);
+  uint64_t bits = 0;
+  memcpy(&bits, (const char *)array + lane * bytes, bytes);
+  if ((inst->flags & (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_IN)) && plumb_float_is_subnormal(type, bits))
+    bits &= plumb_float_sign_bit(type);
+  return plumb_dtype_to_double(type, bits);
+}
+
+bool plumb_alu_approx(const lanes *x) {
+  const plumb_inst *inst = x->inst;
+  plumb_dtype type = (plumb_dtype)inst->type;
+  if (inst->sub >= PLUMB_APPROX_COUNT || inst->operands != plumb_approx_table[inst->sub].arity ||
+      !plumb_dtype_is_float(type))
+    return false;
+  plumb_approx which = (plumb_approx)inst->sub;
+  bool is_f64 = which == PLUMB_APPROX_RCP_FTZ_F64 || which == PLUMB_APPROX_RSQRT_FTZ_F64;
+  if (is_f64 || type == PLUMB_F64) return is_f64 && type == PLUMB_F64 && execute_f64(x, which);
+  unsigned bytes = plumb_dtype_bytes(type);
+  bool flush = (inst->flags & (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_OUT)) != 0;
+  for (size_t l = x->lo; l < x->hi; l++) {
+    double a = load(inst, x->operands[0], l);
+    double b = inst->operands > 1 ? load(inst, x->operands[1], l) : 0;
+    double v = approximate(which, type, a, b);
+    uint64_t bits = plumb_pack_double(type, v, PLUMB_RN);
+    if (flush && plumb_float_is_subnormal(type, bits)) bits &= plumb_float_sign_bit(type);
+    if (inst->flags & PLUMB_FLAG_SAT)
+      bits = plumb_pack_double(type, v > 0 ? (v < 1 ? v : 1) : 0, PLUMB_RN);
+    memcpy((char *)x->results[0] + l * bytes, &bits, bytes);
+  }
+  return true;
+}
