@@ -261,8 +261,10 @@ static void build_body(plumb_mlir_decoder *d, const structured *s, plumb_reg ter
       plumb_op code = PLUMB_OP_REDUCE_ADD;
       MlirOperation found = reduction_step(s, k, &code);
       if (mlirOperationIsNull(found) || !mlirOperationEqual(found, op)) continue;
+      uint32_t outer = d->b.loc;
       plumb_mlir_set_location(d, op);
       build_reduction_step(d, s, k, op, code, terms);
+      d->b.loc = outer;
       step = true;
       break;
     }
@@ -422,11 +424,11 @@ static void build_space(plumb_mlir_decoder *d, structured *s) {
   }
   if (s->has_loops) s->terms = plumb_mlir_add(d, s->terms, plumb_mlir_i64(d, 1));
   plumb_mlir_lanes launch;
-  if (lanes) plumb_mlir_lanes_begin(d, &launch, plumb_mlir_name(d, s->op) + 7, lanes, counts, lane_ids);
+  plumb_mlir_lanes_begin(d, &launch, plumb_mlir_name(d, s->op) + 7, lanes, counts, lane_ids);
   for (size_t dim = 0, at = 0; dim < s->dims; dim++)
     if (s->lane[dim]) ids[dim] = lane_ids[at++];
   build_lane(d, s, ids);
-  if (lanes) plumb_mlir_lanes_end(d, &launch);
+  plumb_mlir_lanes_end(d, &launch);
 }
 
 static bool decode_structured(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {

@@ -81,13 +81,13 @@ bool plumb_linalg_softmax(plumb_mlir_decoder *d, MlirOperation op, const plumb_m
   for (size_t i = 0; i < in.rank; i++)
     if (i != (size_t)dim) counts[lanes_count++] = in.sizes[i];
   plumb_mlir_lanes lanes;
-  if (lanes_count) plumb_mlir_lanes_begin(d, &lanes, "softmax", lanes_count, counts, lane_ids);
+  plumb_mlir_lanes_begin(d, &lanes, "softmax", lanes_count, counts, lane_ids);
   for (size_t i = 0, at = 0; i < in.rank; i++)
     if (i != (size_t)dim) ids[i] = lane_ids[at++];
   plumb_mlir_buffer inner_in = plumb_mlir_capture_buffer(d, &in);
   plumb_mlir_buffer inner_out = plumb_mlir_capture_buffer(d, &out);
   softmax_row(d, &inner_in, &inner_out, (size_t)dim, ids);
-  if (lanes_count) plumb_mlir_lanes_end(d, &lanes);
+  plumb_mlir_lanes_end(d, &lanes);
   return true;
 }
 

@@ -227,6 +227,7 @@ static plumb_mlir_buffer view_of(plumb_mlir_decoder *d, const plumb_mlir_buffer 
     view.offset = plumb_mlir_add(d, view.offset,
                                  plumb_mlir_mul(d, whole->strides[i], part->offsets[i]));
   }
+  view.contiguous = false;
   view.sizes = part->sizes;
   view.strides = strides;
   return view;
