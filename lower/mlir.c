@@ -9,6 +9,7 @@
 #include "ir/ptx/ptx.h"
 #include "lower/device.h"
 #include "lower/lower.h"
+#include "mlir-c/Diagnostics.h"
 #include "mlir-c/Pass.h"
 #include "mlir-c/RegisterEverything.h"
 #include "mlir-c/Target/LLVMIR.h"
