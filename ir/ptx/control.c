@@ -121,9 +121,10 @@ bool ptx_emit_ret(ptx_decoder *d) {
  * caller's copy, which the callee copies again. */
 static plumb_reg argument(ptx_decoder *d, const ptx_operand *o, const ptx_variable *formal) {
   ptx_symbol *s = o->kind == PTX_OPERAND_NAME ? ptx_symbol_find(d, d->s->scope, o->name) : NULL;
-  if (s && s->kind == PTX_SYMBOL_FRAME && s->is_param) return generic_frame(d, s->value);
-  return ptx_value(d, o, formal ? ptx_register_type(formal->type)
-                         : s && s->kind == PTX_SYMBOL_REG ? plumb_reg_type(d->f, s->reg) : PLUMB_I64);
+  bool by_address = s && s->kind == PTX_SYMBOL_FRAME && s->is_param;
+  if (by_address != ptx_is_aggregate(formal)) d->unknown = true;
+  if (by_address) return generic_frame(d, s->value);
+  return ptx_value(d, o, ptx_register_type(formal->type));
 }
 
 typedef struct signature {
@@ -145,6 +146,7 @@ static bool build_call(ptx_decoder *d, const ptx_operand *target, const signatur
       ptx_error(d, "undeclared name", results->items[i].name);
       return true;
     }
+    if ((s->kind == PTX_SYMBOL_FRAME) != ptx_is_aggregate(&sig->outputs[i])) return false;
     if (s->kind == PTX_SYMBOL_FRAME) {
       in[in_count++] = generic_frame(d, s->value);
     } else if (s->kind == PTX_SYMBOL_REG &&

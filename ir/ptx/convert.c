@@ -102,7 +102,9 @@ static bool rounding(const ptx_decoder *d, plumb_round *out, bool *out_integral)
 
 static uint32_t cvt_flags(const ptx_decoder *d, ptx_type to, ptx_type from) {
   uint32_t flags = 0;
-  if (ptx_has(d, "ftz")) flags |= PLUMB_FLAG_FTZ;
+  /* .ftz concerns f32 only: an f16 operand keeps its subnormals. */
+  if (ptx_has(d, "ftz") && from.dtype == PLUMB_F32) flags |= PLUMB_FLAG_FTZ_IN;
+  if (ptx_has(d, "ftz") && to.dtype == PLUMB_F32) flags |= PLUMB_FLAG_FTZ_OUT;
   if (ptx_has(d, "sat")) flags |= PLUMB_FLAG_SAT;
   if (ptx_has(d, "relu")) flags |= PLUMB_FLAG_RELU;
   if (ptx_has(d, "satfinite")) flags |= PLUMB_FLAG_SATFINITE;

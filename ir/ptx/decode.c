@@ -28,6 +28,7 @@ static plumb_status initialise(ptx_decoder *d, const ptx_variable *v, plumb_glob
   size_t reloc_capacity = 0;
   if (v->init_count > v->elements * v->vector)
     return variable_fail(d, v, "more initial values than elements");
+  if (g->size_bytes > (1u << 28)) return variable_fail(d, v, "initialised data beyond 256 MiB");
   uint8_t *bytes = plumb_arena_alloc(d->arena, g->size_bytes);
   g->init = bytes;
   for (size_t i = 0; i < v->init_count; i++) {
@@ -164,8 +165,14 @@ static void instruction(ptx_decoder *d, const ptx_statement *s) {
   }
   collect_types(d);
   ptx_handler handler = ptx_find_handler(s->name);
+  uint32_t block = d->b.block;
+  size_t before = d->f->blocks[block].inst_count;
   bool ok = handler && handler(d) && !d->unknown;
-  if (!ok && !plumb_builder_terminated(&d->b)) unsupported(d);
+  if (!ok) {
+    /* What was built before the form turned out to be unknown is taken back. */
+    if (d->b.block == block) d->f->blocks[block].inst_count = before;
+    if (!plumb_builder_terminated(&d->b)) unsupported(d);
+  }
   d->b.guard = PLUMB_NO_REG;
   d->b.guard_not = false;
   if (d->after == UINT32_MAX) return;
@@ -275,20 +282,28 @@ static void signature(ptx_decoder *d, const ptx_function *fn, plumb_function *f)
                                  ? PLUMB_I64 : ptx_register_type(fn->inputs[i].type));
 }
 
+static const ptx_variable *parameter(const ptx_function *fn, size_t i) {
+  return i < fn->input_count ? &fn->inputs[i] : &fn->outputs[i - fn->input_count];
+}
+
 /* A parameter's size is limited by the ISA (4 KiB, 32764 bytes from sm_70; 6.4.2), which
  * also bounds what hostile text can ask for. */
 static plumb_status check_parameters(ptx_decoder *d, const ptx_function *fn) {
   uint64_t total = 0;
+  if (fn->output_count > 60 || fn->input_count > 500)
+    return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, fn->line, 0,
+                      "`%s` has more than 500 parameters or 60 results", fn->name);
   for (size_t i = 0; i < fn->input_count + fn->output_count; i++) {
-    const ptx_variable *v = i < fn->input_count ? &fn->inputs[i] : &fn->outputs[i - fn->input_count];
+    const ptx_variable *v = parameter(fn, i);
+    for (size_t j = 0; j < i; j++)
+      if (strcmp(parameter(fn, j)->name, v->name) == 0 && strcmp(v->name, "_") != 0)
+        return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, fn->line, 0,
+                          "`%s` has two parameters of the name `%s`", fn->name, v->name);
     if (v->unsized && fn->is_entry) return variable_fail(d, v, "a kernel parameter needs a size");
     total += variable_bytes(v);
     if (variable_bytes(v) > 65536 || total > (1u << 20))
       return variable_fail(d, v, "parameters are too large: PTX allows 32764 bytes");
   }
-  if (fn->output_count > 64 || fn->input_count > 500)
-    return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, fn->line, 0,
-                      "`%s` has more than 500 parameters", fn->name);
   return PLUMB_OK;
 }
 

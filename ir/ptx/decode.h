@@ -58,7 +58,7 @@ typedef struct ptx_decoder {
   plumb_status status;
   plumb_diag *diag;
   ptx_symbol **buckets;
-  size_t bucket_count;
+  size_t bucket_count, symbol_count;
 } ptx_decoder;
 
 typedef bool (*ptx_handler)(ptx_decoder *d);

@@ -25,9 +25,7 @@ static void symbols_grow(ptx_decoder *d) {
 
 ptx_symbol *ptx_symbol_add(ptx_decoder *d, ptx_symbol_kind kind, uint32_t scope,
                            const char *name) {
-  static _Thread_local size_t added;
-  if (!d->bucket_count) added = 0;
-  if (++added > d->bucket_count * 2 || !d->bucket_count) symbols_grow(d);
+  if (++d->symbol_count > d->bucket_count * 2) symbols_grow(d);
   ptx_symbol *s = PLUMB_NEW(d->arena, ptx_symbol);
   *s = (ptx_symbol){.kind = kind, .scope = scope, .name = name, .reg = PLUMB_NO_REG};
   ptx_symbol **at = &d->buckets[hash(scope, name) & (d->bucket_count - 1)];
