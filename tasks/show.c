@@ -72,5 +72,9 @@ plumb_status plumb_verb_ops(plumb_arena *arena, const char *what, bool json, plu
       plumb_text_printf(out, "%-40s decoded\n", name);
     return PLUMB_OK;
   }
+  if (strcmp(what, "ptx") == 0) {
+    plumb_ptx_ops_print(out);
+    return PLUMB_OK;
+  }
   return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "ops: '%s' is not known (known: ptx, mlir)", what);
 }
