@@ -45,7 +45,7 @@ typedef struct plumb_llvm_decoder {
   LLVMTargetDataRef layout;
   const char *path;
   plumb_diag *diag;
-  const char *source_file; /* the compile unit's main file */
+  const char *source_file; /* of the function being decoded, or NULL */
   unsigned scope_cta, scope_gpu, scope_cluster, scope_thread;
   plumb_llvm_map globals; /* LLVM global to number: index + 1 */
   /* of the function being decoded */
@@ -110,7 +110,7 @@ plumb_llvm_run plumb_llvm_load(plumb_llvm_decoder *d, LLVMTypeRef type, plumb_re
 uint32_t plumb_llvm_scope_flags(const plumb_llvm_decoder *d, LLVMValueRef inst);
 
 /* global.c */
-plumb_status plumb_llvm_decode_globals(plumb_llvm_decoder *d);
+void plumb_llvm_decode_globals(plumb_llvm_decoder *d);
 /* The address (in its own space) of a global variable; false if it has none here. */
 bool plumb_llvm_global_address(plumb_llvm_decoder *d, LLVMValueRef global, plumb_reg *out);
 

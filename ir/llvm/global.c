@@ -21,8 +21,7 @@ typedef struct image {
   size_t count, capacity;
 } image;
 
-/* Symbol and byte offset of a constant address; false: not of that form. *generic:
- * an address-space cast to 0 was seen, or the symbol's own address is generic. */
+/* Symbol and byte offset of a constant address; false: not of that form. */
 static bool constant_address(plumb_llvm_decoder *d, LLVMValueRef c, LLVMValueRef *symbol,
                              int64_t *offset) {
   if (LLVMIsAGlobalVariable(c) || LLVMIsAFunction(c)) {
@@ -171,8 +170,7 @@ static bool is_metadata_global(const char *name) { return strncmp(name, "llvm.",
 
 /* Every defined global, so that the host can find it by name; declarations only when
  * something uses them. One that cannot be laid out is named where it is used. */
-plumb_status plumb_llvm_decode_globals(plumb_llvm_decoder *d) {
+void plumb_llvm_decode_globals(plumb_llvm_decoder *d) {
   for (LLVMValueRef g = LLVMGetFirstGlobal(d->module); g; g = LLVMGetNextGlobal(g))
     if (!LLVMIsDeclaration(g) && !is_metadata_global(LLVMGetValueName(g))) global_number(d, g);
-  return PLUMB_OK;
 }

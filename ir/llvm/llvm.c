@@ -102,16 +102,23 @@ static line_list instruction_lines(plumb_llvm_decoder *d) {
   return list;
 }
 
-static const char *scope_file(plumb_llvm_decoder *d, LLVMMetadataRef location) {
-  LLVMMetadataRef scope = LLVMDILocationGetScope(location);
+static const char *file_name(plumb_llvm_decoder *d, LLVMMetadataRef scope) {
   LLVMMetadataRef file = scope ? LLVMDIScopeGetFile(scope) : NULL;
   unsigned length = 0;
   const char *name = file ? LLVMDIFileGetFilename(file, &length) : NULL;
   return name && length ? plumb_arena_copy_text(d->arena, name, length) : NULL;
 }
 
+static const char *subprogram_file(plumb_llvm_decoder *d, LLVMValueRef f) {
+  return file_name(d, LLVMGetSubprogram(f));
+}
+
+static const char *scope_file(plumb_llvm_decoder *d, LLVMMetadataRef location) {
+  return file_name(d, LLVMDILocationGetScope(location));
+}
+
 /* The innermost location; but where a header was inlined, the innermost one in the
- * module's own source file, which is the one that its author knows. */
+ * function's own source file, which is the one that its author knows. */
 static uint32_t instruction_loc(plumb_llvm_decoder *d, LLVMValueRef inst, int stage_line) {
   LLVMMetadataRef location = LLVMInstructionGetDebugLoc(inst);
   if (!location) return plumb_loc_add(d->program, NULL, 0, 0, stage_line);
@@ -268,6 +275,7 @@ static void decode_function(plumb_llvm_decoder *d, LLVMValueRef f, line_list *li
   d->values = (plumb_llvm_map){0};
   d->blocks = (plumb_llvm_map){0};
   d->denormal_flags = denormal_flags(d, f);
+  d->source_file = subprogram_file(d, f);
   /* A block of our own comes first: parameters are read there, and an entry block
    * that LLVM IR forbids to branch to stays that way. */
   d->b = plumb_builder_at(d->f, plumb_block_create(d->f));
@@ -300,9 +308,6 @@ plumb_status plumb_llvm_decode(plumb_program *program, LLVMModuleRef module, con
                                plumb_diag *diag) {
   plumb_llvm_decoder d = {.program = program, .arena = program->arena, .module = module,
                           .context = LLVMGetModuleContext(module), .path = path, .diag = diag};
-  size_t length;
-  const char *source = LLVMGetSourceFileName(module, &length);
-  d.source_file = plumb_arena_copy_text(d.arena, source, length);
   d.layout = LLVMGetModuleDataLayout(module);
   if (LLVMPointerSize(d.layout) != 8)
     return plumb_fail(diag, PLUMB_UNSUPPORTED, path, 0, 0,
@@ -312,7 +317,7 @@ plumb_status plumb_llvm_decode(plumb_program *program, LLVMModuleRef module, con
   d.scope_gpu = LLVMGetSyncScopeID(d.context, "device", 6);
   d.scope_cluster = LLVMGetSyncScopeID(d.context, "cluster", 7);
   d.scope_thread = LLVMGetSyncScopeID(d.context, "singlethread", 12);
-  PLUMB_TRY(plumb_llvm_decode_globals(&d));
+  plumb_llvm_decode_globals(&d);
   line_list lines = instruction_lines(&d);
   for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
     if (!LLVMIsDeclaration(f)) decode_function(&d, f, &lines);
