@@ -334,6 +334,10 @@ static void guarded_access(plumb_mlir_decoder *d, bool store, plumb_dtype type, 
                            plumb_reg address, int64_t offset, plumb_reg value, plumb_reg mask) {
   plumb_builder saved = d->b;
   plumb_inst *inst;
+  if (plumb_reg_is_const(mask)) {
+    if (!d->program->consts[plumb_reg_const_index(mask)].bits) return;
+    mask = PLUMB_NO_REG;
+  }
   d->b.guard = mask;
   d->b.guard_not = false;
   if (store)
