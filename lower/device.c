@@ -156,6 +156,8 @@ plumb_status plumb_device_lower(plumb_device_lowering *l, LLVMModuleRef module,
   if (needs_libdevice(module) && l->options->libdevice)
     status = link_libdevice(l, module, machine, diag);
   if (status == PLUMB_OK) {
+    /* LLVM's pass answers __CUDA_PREC_SQRT with 0, nvcc with 1 (the default): decide here. */
+    if (plumb_llvm_resolve_reflect(module)) plumb_device_append_llvm(l, module, "resolve reflect");
     const char *pipeline =
         l->options->llvm_pipeline ? l->options->llvm_pipeline : "default<O2>";
     char *error = plumb_gate_run(module, machine, pipeline, observe_pass, l);

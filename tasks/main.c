@@ -14,7 +14,7 @@ static const char usage[] =
     "  plumb lower FILE...          one side's ladder: run each step, run each stage, blame\n"
     "  plumb run FILE               run one stage (.mlir .ll .ptx .plumb), print its outputs\n"
     "  plumb show FILE              the stages and the programs they decode to\n"
-    "  plumb ops [ptx|mlir]         what is understood\n"
+    "  plumb ops [ptx|mlir|llvm]         what is understood\n"
     "\n"
     "plumb VERB --help shows a verb's flags. Exit codes: 0 accepted, 1 diverged or trapped,\n"
     "2 bad usage or bad input, 3 undecided or unsupported, 4 internal error.\n";
@@ -58,7 +58,7 @@ static const struct {
      "plumb show FILE [--stage N] [--pipeline P] [--to ptx]\n"
      "\n"
      "  plumb show tasks/catalog/transpose/transpose.mlir --to ptx --stage 3\n"},
-    {"ops", "plumb ops [ptx|mlir]\n\n  plumb ops mlir\n"},
+    {"ops", "plumb ops [ptx|mlir|llvm]\n\n  plumb ops mlir\n"},
 };
 
 typedef struct command {

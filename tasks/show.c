@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "frontends/cuda.h"
+#include "ir/llvm/llvm.h"
 #include "ir/mlir/mlir.h"
 #include "ir/ptx/ptx.h"
 #include "lower/lower.h"
@@ -72,9 +73,15 @@ plumb_status plumb_verb_ops(plumb_arena *arena, const char *what, bool json, plu
       plumb_text_printf(out, "%-40s decoded\n", name);
     return PLUMB_OK;
   }
+  if (strcmp(what, "llvm") == 0) {
+    const char *name;
+    for (size_t i = 0; (name = plumb_llvm_operation_name(i)) != NULL; i++)
+      plumb_text_printf(out, "%-40s decoded\n", name);
+    return PLUMB_OK;
+  }
   if (strcmp(what, "ptx") == 0) {
     plumb_ptx_ops_print(out);
     return PLUMB_OK;
   }
-  return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "ops: '%s' is not known (known: ptx, mlir)", what);
+  return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "ops: '%s' is not known (known: ptx, mlir, llvm)", what);
 }
