@@ -198,7 +198,8 @@ static liveness compute_liveness(const plumb_function *f, graph *g) {
   l.live_in = PLUMB_NEW_ARRAY(g->arena, uint64_t, l.words * f->block_count);
   l.use = PLUMB_NEW_ARRAY(g->arena, uint64_t, l.words * f->block_count);
   l.def = PLUMB_NEW_ARRAY(g->arena, uint64_t, l.words * f->block_count);
-  for (size_t b = 0; b < f->block_count; b++)
+  for (size_t b = 0; b < f->block_count; b++) {
+    bool left = false; /* a guarded branch before: lanes leave without what is defined here */
     for (uint32_t k = 0; k < f->blocks[b].count; k++) {
       const plumb_inst *inst = &f->insts[f->blocks[b].first + k];
       note_use(&l, b, inst->guard);
@@ -208,10 +209,12 @@ static liveness compute_liveness(const plumb_function *f, graph *g) {
         /* A guarded definition keeps the old value in the other lanes. */
         if (inst->guard != PLUMB_NO_REG)
           note_use(&l, b, r);
-        else if (!get_bit(l.use + b * l.words, r))
+        else if (!left && !get_bit(l.use + b * l.words, r))
           set_bit(l.def + b * l.words, r);
       }
+      left |= inst->op == PLUMB_OP_BRA && inst->guard != PLUMB_NO_REG;
     }
+  }
   memcpy(l.live_in, l.use, l.words * f->block_count * sizeof(uint64_t));
   for (bool changed = true; changed;) {
     changed = false;
@@ -296,7 +299,7 @@ static void assign_slots(plumb_function *f, graph *g) {
   for (size_t i = 0; i < f->reg_count; i++) {
     interval now = all[i];
     unsigned size = plumb_dtype_bytes(f->reg_types[now.reg]);
-    if (now.from == UINT32_MAX) now.from = now.to = UINT32_MAX; /* never used */
+    if (now.from == UINT32_MAX) continue; /* never mentioned: no instruction asks for its slot */
     size_t kept = 0;
     for (size_t a = 0; a < active_count; a++) {
       unsigned old = plumb_dtype_bytes(f->reg_types[active[a].reg]);

@@ -1,252 +1,170 @@
-/* Reads the printed form of a program (print.c). Any byte string ends in a program that
- * plumb_program_finish still has to accept, or in a message with line and column. */
-#include <ctype.h>
-#include <stdlib.h>
+/* The reader of the printed form (grammar: ir/print.c). It accepts what the printer
+ * writes and what a person would write by hand; it bounds what a few bytes of text can
+ * make it allocate. As after a decoder, plumb_program_finish comes next and verifies. */
 #include <string.h>
 
-#include "ir/program.h"
+#include "ir/lexer.h"
+#include "ir/print.h"
 
-enum { REG_LIMIT = 1 << 20, LIST_LIMIT = 1 << 15 };
+enum { MAX_REGS = 1 << 24 };
 
 typedef struct reader {
-  plumb_arena *arena;
-  const char *path;
-  const char *at, *end, *line_start;
-  int line;
+  plumb_lexer lex;
   plumb_program *p;
-  plumb_function *f;
-  bool has_block;
-  plumb_builder b;
-  plumb_diag *diag;
 } reader;
 
-static plumb_status fail(reader *r, const char *what) {
-  return plumb_fail(r->diag, PLUMB_BAD_INPUT, r->path, r->line, (int)(r->at - r->line_start) + 1,
-                    "%s at '%.*s'", what, (int)strcspn(r->at, "\n") > 24 ? 24 : (int)strcspn(r->at, "\n"),
-                    r->at);
-}
+static const char *space_text(unsigned i) { return plumb_space_texts[i]; }
+static const char *round_text(unsigned i) { return plumb_round_texts[i]; }
+static const char *mnemonic_text(unsigned i) { return plumb_op_table[i].mnemonic; }
 
-static void skip_blank(reader *r) {
-  while (*r->at == ' ') r->at++;
-}
-
-static bool accept(reader *r, const char *text) {
-  skip_blank(r);
-  size_t n = strlen(text);
-  if (strncmp(r->at, text, n) != 0) return false;
-  r->at += n;
-  return true;
-}
-
-/* A word: accepted only when it ends there. */
-static bool accept_word(reader *r, const char *text) {
-  const char *start = r->at;
-  if (accept(r, text) && !isalnum((unsigned char)*r->at) && *r->at != '_') return true;
-  r->at = start;
-  return false;
-}
-
-static plumb_status number(reader *r, uint64_t *out) {
-  char *stop;
-  skip_blank(r);
-  if (!isdigit((unsigned char)*r->at) && *r->at != '-') return fail(r, "expected a number");
-  *out = *r->at == '-' ? (uint64_t)strtoll(r->at, &stop, 10) : strtoull(r->at, &stop, 0);
-  if (stop == r->at) return fail(r, "expected a number");
-  r->at = stop;
-  return PLUMB_OK;
-}
-
-static plumb_status small(reader *r, uint64_t limit, uint32_t *out) {
+static plumb_status read_u32(reader *r, uint32_t *out_value) {
   uint64_t value;
-  PLUMB_TRY(number(r, &value));
-  if (value > limit) return fail(r, "the number is too large before");
-  *out = (uint32_t)value;
+  PLUMB_TRY(plumb_lexer_number(&r->lex, UINT32_MAX, &value));
+  *out_value = (uint32_t)value;
   return PLUMB_OK;
 }
 
-static plumb_status key(reader *r, const char *name, uint64_t limit, uint32_t *out) {
-  if (!accept(r, name) || *r->at != '=') return fail(r, "expected a field");
-  r->at++;
-  return small(r, limit, out);
+static plumb_status read_space(reader *r, unsigned *out_space) {
+  return plumb_lexer_choice(&r->lex, "a state space such as global or shared", PLUMB_SPACE_COUNT,
+                            space_text, out_space);
 }
 
-static int hex_digit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static plumb_status quoted(reader *r, const char **out) {
-  skip_blank(r);
-  if (*r->at != '"') return fail(r, "expected a quoted name");
-  plumb_text text = plumb_text_create(r->arena);
-  for (r->at++; *r->at != '"'; r->at++) {
-    if (!*r->at || *r->at == '\n') return fail(r, "the quoted name does not end");
-    char c = *r->at;
-    if (c == '\\') {
-      int high = hex_digit(r->at[1]), low = high < 0 ? -1 : hex_digit(r->at[2]);
-      if (low < 0 || (high | low) == 0) return fail(r, "bad escape");
-      c = (char)(high * 16 + low);
-      r->at += 2;
-    }
-    plumb_text_append(&text, &c, 1);
-  }
-  r->at++;
-  *out = text.data;
-  return PLUMB_OK;
-}
-
-static size_t word_length(const reader *r) {
-  size_t n = 0;
-  while (isalnum((unsigned char)r->at[n]) || r->at[n] == '_') n++;
-  return n;
-}
-
-static plumb_status dtype(reader *r, plumb_dtype *out) {
-  skip_blank(r);
-  size_t n = word_length(r);
-  if (!plumb_dtype_from_text(r->at, n, out)) return fail(r, "unknown type");
-  r->at += n;
-  return PLUMB_OK;
-}
-
-/* The position of the word at the cursor in a table of texts; dots belong to it. */
-static plumb_status pick(reader *r, const char *const *texts, size_t count, uint8_t *out) {
-  size_t n = strcspn(r->at, " \n");
-  for (size_t i = 0; i < count; i++)
-    if (strlen(texts[i]) == n && memcmp(texts[i], r->at, n) == 0) {
-      *out = (uint8_t)i;
-      r->at += n;
-      return PLUMB_OK;
-    }
-  return fail(r, "unknown name");
-}
-
-/* --- program level --- */
+/* --- globals --- */
 
 static plumb_status read_init(reader *r, plumb_global *g) {
-  if (g->size_bytes > (uint64_t)(r->end - r->at)) return fail(r, "the initialiser is too short");
-  uint8_t *init = plumb_arena_alloc(r->arena, g->size_bytes);
-  for (uint64_t i = 0; i < g->size_bytes; i++) {
-    int high = hex_digit(r->at[0]), low = high < 0 ? -1 : hex_digit(r->at[1]);
-    if (low < 0) return fail(r, "the initialiser is too short");
-    init[i] = (uint8_t)(high * 16 + low);
-    r->at += 2;
+  plumb_lexer *l = &r->lex;
+  /* The text holds two digits a byte, so what is allocated is bounded by the text. */
+  if (g->size_bytes > (uint64_t)(l->end - l->at) / 2)
+    return plumb_lexer_fail(l, "two hexadecimal digits for every byte of the size");
+  uint8_t *bytes = plumb_arena_alloc(r->p->arena, (size_t)g->size_bytes);
+  for (uint64_t i = 0; i < g->size_bytes; i++, l->at += 2) {
+    unsigned value = 0;
+    for (int k = 0; k < 2; k++) {
+      char c = l->at[k];
+      if (c >= '0' && c <= '9')
+        value = value * 16 + (unsigned)(c - '0');
+      else if (c >= 'a' && c <= 'f')
+        value = value * 16 + (unsigned)(c - 'a') + 10;
+      else
+        return plumb_lexer_fail(l, "two hexadecimal digits for every byte of the size");
+    }
+    bytes[i] = (uint8_t)value;
   }
-  g->init = init;
+  g->init = bytes;
+  return PLUMB_OK;
+}
+
+static plumb_status read_reloc(reader *r) {
+  plumb_lexer *l = &r->lex;
+  if (!r->p->global_count) return plumb_lexer_fail(l, "a global before its relocations");
+  plumb_global *g = &r->p->globals[r->p->global_count - 1];
+  plumb_reloc reloc = {0};
+  PLUMB_TRY(plumb_lexer_string(l, &reloc.symbol));
+  PLUMB_TRY(plumb_lexer_expect(l, "offset="));
+  PLUMB_TRY(plumb_lexer_number(l, UINT64_MAX, &reloc.offset));
+  PLUMB_TRY(plumb_lexer_expect(l, "addend="));
+  PLUMB_TRY(plumb_lexer_signed(l, &reloc.addend));
+  reloc.generic = plumb_lexer_take(l, "generic");
+  /* Doubling: a relocation is added when the count is a power of two. */
+  if ((g->reloc_count & (g->reloc_count - 1)) == 0) {
+    size_t capacity = g->reloc_count;
+    g->relocs = plumb_arena_grow(r->p->arena, g->relocs, &capacity,
+                                 g->reloc_count ? 2 * g->reloc_count : 1, sizeof *g->relocs);
+  }
+  g->relocs[g->reloc_count++] = reloc;
   return PLUMB_OK;
 }
 
 static plumb_status read_global(reader *r) {
+  plumb_lexer *l = &r->lex;
   const char *name;
-  uint8_t space;
+  unsigned space;
   uint64_t size;
   uint32_t align;
-  PLUMB_TRY(quoted(r, &name));
-  if (!accept(r, "space=")) return fail(r, "expected space=");
-  PLUMB_TRY(pick(r, plumb_space_texts, PLUMB_SPACE_COUNT, &space));
-  if (!accept(r, "size=")) return fail(r, "expected size=");
-  PLUMB_TRY(number(r, &size));
-  PLUMB_TRY(key(r, "align", 1 << 20, &align));
-  plumb_global *g = &r->p->globals[plumb_global_create(r->p, name, (plumb_space)space, size, align)];
-  g->zeroed = accept_word(r, "zeroed");
-  g->dynamic = accept_word(r, "dynamic");
-  g->external = accept_word(r, "external");
-  return accept(r, "init=") ? read_init(r, g) : PLUMB_OK;
-}
-
-static plumb_status read_reloc(reader *r) {
-  if (!r->p->global_count) return fail(r, "a reloc without a global");
-  plumb_global *g = &r->p->globals[r->p->global_count - 1];
-  plumb_reloc reloc = {0};
-  uint64_t addend;
-  PLUMB_TRY(quoted(r, &reloc.symbol));
-  if (!accept(r, "offset=")) return fail(r, "expected offset=");
-  PLUMB_TRY(number(r, &reloc.offset));
-  if (!accept(r, "addend=")) return fail(r, "expected addend=");
-  PLUMB_TRY(number(r, &addend));
-  reloc.addend = (int64_t)addend;
-  reloc.generic = accept_word(r, "generic");
-  plumb_reloc *grown = PLUMB_NEW_ARRAY(r->arena, plumb_reloc, g->reloc_count + 1);
-  if (g->reloc_count) memcpy(grown, g->relocs, g->reloc_count * sizeof *grown);
-  grown[g->reloc_count++] = reloc;
-  g->relocs = grown;
-  return PLUMB_OK;
-}
-
-static plumb_status read_function(reader *r) {
-  const char *name;
-  PLUMB_TRY(quoted(r, &name));
-  plumb_function_kind kind = PLUMB_HOST;
-  if (accept_word(r, "kernel"))
-    kind = PLUMB_KERNEL;
-  else if (accept_word(r, "device"))
-    kind = PLUMB_DEVICE;
-  else if (!accept_word(r, "host"))
-    return fail(r, "expected host, kernel or device");
-  r->f = plumb_function_create(r->p, name, kind);
-  r->has_block = false;
-  r->f->external = accept_word(r, "external");
-  PLUMB_TRY(key(r, "frame", INT32_MAX, &r->f->frame_bytes));
-  PLUMB_TRY(key(r, "params", 1 << 16, &r->f->param_bytes));
-  PLUMB_TRY(key(r, "max", UINT32_MAX, &r->f->max_threads));
-  PLUMB_TRY(key(r, "required", UINT32_MAX, &r->f->required_threads[0]));
-  for (int i = 1; i < 3; i++) {
-    if (!accept(r, ",")) return fail(r, "expected ','");
-    PLUMB_TRY(small(r, UINT32_MAX, &r->f->required_threads[i]));
+  PLUMB_TRY(plumb_lexer_string(l, &name));
+  PLUMB_TRY(plumb_lexer_expect(l, "space="));
+  PLUMB_TRY(read_space(r, &space));
+  PLUMB_TRY(plumb_lexer_expect(l, "size="));
+  PLUMB_TRY(plumb_lexer_number(l, UINT64_MAX, &size));
+  PLUMB_TRY(plumb_lexer_expect(l, "align="));
+  PLUMB_TRY(read_u32(r, &align));
+  size_t index = plumb_global_create(r->p, name, (plumb_space)space, size, align);
+  plumb_global *g = &r->p->globals[index];
+  while (!plumb_lexer_line_end(l)) {
+    if (plumb_lexer_take(l, "zeroed"))
+      g->zeroed = true;
+    else if (plumb_lexer_take(l, "dynamic"))
+      g->dynamic = true;
+    else if (plumb_lexer_take(l, "external"))
+      g->external = true;
+    else if (plumb_lexer_take(l, "init="))
+      PLUMB_TRY(read_init(r, g));
+    else
+      return plumb_lexer_fail(l, "zeroed, dynamic, external or init=");
   }
   return PLUMB_OK;
 }
 
-static plumb_status read_param(reader *r) {
-  plumb_param q = {0};
-  PLUMB_TRY(quoted(r, &q.name));
-  PLUMB_TRY(dtype(r, &q.type));
-  PLUMB_TRY(key(r, "reg", UINT32_MAX, &q.reg));
-  PLUMB_TRY(key(r, "offset", 1 << 16, &q.offset));
-  PLUMB_TRY(key(r, "size", 1 << 16, &q.size_bytes));
-  PLUMB_TRY(key(r, "align", 1 << 16, &q.align));
-  plumb_function *f = r->f;
-  f->params = plumb_arena_grow(r->arena, f->params, &f->param_capacity, f->param_count + 1, sizeof q);
-  f->params[f->param_count++] = q;
+/* --- a function's head --- */
+
+static plumb_status read_param(reader *r, plumb_function *f) {
+  plumb_lexer *l = &r->lex;
+  plumb_param param = {.reg = PLUMB_NO_REG};
+  const char *name;
+  PLUMB_TRY(plumb_lexer_string(l, &name));
+  if (*name) param.name = name;
+  PLUMB_TRY(plumb_lexer_type(l, &param.type));
+  PLUMB_TRY(plumb_lexer_expect(l, "offset="));
+  PLUMB_TRY(read_u32(r, &param.offset));
+  PLUMB_TRY(plumb_lexer_expect(l, "size="));
+  PLUMB_TRY(read_u32(r, &param.size_bytes));
+  PLUMB_TRY(plumb_lexer_expect(l, "align="));
+  PLUMB_TRY(read_u32(r, &param.align));
+  if (plumb_lexer_take(l, "%")) PLUMB_TRY(read_u32(r, &param.reg));
+  f->params = plumb_arena_grow(r->p->arena, f->params, &f->param_capacity, f->param_count + 1,
+                               sizeof *f->params);
+  f->params[f->param_count++] = param;
   return PLUMB_OK;
 }
 
-static plumb_status read_results(reader *r) {
-  plumb_function *f = r->f;
-  size_t capacity = f->result_count;
-  for (skip_blank(r); *r->at != '\n' && *r->at; skip_blank(r)) {
+static plumb_status read_regs(reader *r, plumb_function *f) {
+  plumb_lexer *l = &r->lex;
+  while (!plumb_lexer_line_end(l)) {
     plumb_dtype type;
-    PLUMB_TRY(dtype(r, &type));
-    if (f->result_count >= LIST_LIMIT) return fail(r, "too many results");
-    f->result_types = plumb_arena_grow(r->arena, f->result_types, &capacity, f->result_count + 1,
-                                       sizeof type);
+    uint64_t count = 1;
+    PLUMB_TRY(plumb_lexer_type(l, &type));
+    if (plumb_lexer_take(l, "*")) PLUMB_TRY(plumb_lexer_number(l, MAX_REGS, &count));
+    if (count > MAX_REGS - f->reg_count)
+      return plumb_lexer_fail(l, "at most 16777216 registers in a function");
+    plumb_reg_create_run(f, type, (size_t)count);
+  }
+  return PLUMB_OK;
+}
+
+static plumb_status read_results(reader *r, plumb_function *f) {
+  size_t capacity = 0;
+  f->result_count = 0;
+  while (!plumb_lexer_line_end(&r->lex)) {
+    plumb_dtype type;
+    PLUMB_TRY(plumb_lexer_type(&r->lex, &type));
+    f->result_types = plumb_arena_grow(r->p->arena, f->result_types, &capacity,
+                                       f->result_count + 1, sizeof *f->result_types);
     f->result_types[f->result_count++] = type;
   }
   return PLUMB_OK;
 }
 
-static plumb_status read_regs(reader *r) {
-  for (skip_blank(r); *r->at != '\n' && *r->at; skip_blank(r)) {
-    plumb_dtype type;
-    uint32_t count;
-    PLUMB_TRY(dtype(r, &type));
-    if (!accept(r, "*")) return fail(r, "expected '*'");
-    PLUMB_TRY(small(r, REG_LIMIT, &count));
-    if (r->f->reg_count + count > REG_LIMIT) return fail(r, "more than 1048576 registers");
-    plumb_reg_create_run(r->f, type, count);
+static plumb_status read_table(reader *r, plumb_function *f) {
+  uint32_t *table = NULL;
+  size_t capacity = 0;
+  table = plumb_arena_grow(r->p->arena, table, &capacity, 1, sizeof *table);
+  while (!plumb_lexer_line_end(&r->lex)) {
+    uint32_t block;
+    PLUMB_TRY(read_u32(r, &block));
+    table = plumb_arena_grow(r->p->arena, table, &capacity, table[0] + 2u, sizeof *table);
+    table[++table[0]] = block;
   }
-  return PLUMB_OK;
-}
-
-static plumb_status read_table(reader *r) {
-  plumb_function *f = r->f;
-  size_t capacity = 0, count = 1;
-  uint32_t *table = plumb_arena_grow(r->arena, NULL, &capacity, 1, sizeof *table);
-  for (skip_blank(r); *r->at != '\n' && *r->at; skip_blank(r)) {
-    table = plumb_arena_grow(r->arena, table, &capacity, count + 1, sizeof *table);
-    PLUMB_TRY(small(r, UINT32_MAX, &table[count++]));
-  }
-  table[0] = (uint32_t)(count - 1);
-  f->tables = plumb_arena_grow(r->arena, f->tables, &f->table_capacity, f->table_count + 1,
+  f->tables = plumb_arena_grow(r->p->arena, f->tables, &f->table_capacity, f->table_count + 1,
                                sizeof *f->tables);
   f->tables[f->table_count++] = table;
   return PLUMB_OK;
@@ -254,219 +172,236 @@ static plumb_status read_table(reader *r) {
 
 /* --- instructions --- */
 
-static plumb_status read_reg(reader *r, plumb_reg *out) {
-  skip_blank(r);
-  if (accept(r, "%")) return small(r, REG_LIMIT, out);
-  if (!accept(r, "#")) return fail(r, "expected a register");
+typedef struct reg_list {
+  plumb_reg *regs;
+  size_t count, capacity;
+} reg_list;
+
+static void push_reg(reader *r, reg_list *list, plumb_reg reg) {
+  list->regs = plumb_arena_grow(r->p->arena, list->regs, &list->capacity, list->count + 1,
+                                sizeof *list->regs);
+  list->regs[list->count++] = reg;
+}
+
+static plumb_status read_register(reader *r, const plumb_function *f, plumb_reg *out_reg) {
+  PLUMB_TRY(read_u32(r, out_reg));
+  if (*out_reg < f->reg_count) return PLUMB_OK;
+  return plumb_lexer_fail(
+      &r->lex, plumb_arena_printf(r->p->arena, "a register below %zu before this", f->reg_count));
+}
+
+static plumb_status read_operand(reader *r, const plumb_function *f, plumb_reg *out_reg) {
+  plumb_lexer *l = &r->lex;
+  if (plumb_lexer_take(l, "%")) return read_register(r, f, out_reg);
   plumb_dtype type;
-  uint64_t lo, hi = 0;
-  PLUMB_TRY(dtype(r, &type));
-  if (!accept(r, ":")) return fail(r, "expected ':'");
-  PLUMB_TRY(number(r, &lo));
+  uint64_t bits, high = 0;
+  PLUMB_TRY(plumb_lexer_type(l, &type));
+  PLUMB_TRY(plumb_lexer_expect(l, ":"));
+  unsigned width = plumb_dtype_table[type].bits;
+  PLUMB_TRY(plumb_lexer_number(l, width < 64 ? (1ull << width) - 1 : UINT64_MAX, &bits));
   if (type == PLUMB_I128) {
-    if (!accept(r, ":")) return fail(r, "expected ':'");
-    PLUMB_TRY(number(r, &hi));
-    *out = plumb_constant128(r->p, lo, hi);
+    if (plumb_lexer_take(l, ":")) PLUMB_TRY(plumb_lexer_number(l, UINT64_MAX, &high));
+    *out_reg = plumb_constant128(r->p, bits, high);
   } else {
-    *out = plumb_constant(r->p, type, lo);
+    *out_reg = plumb_constant(r->p, type, bits);
   }
   return PLUMB_OK;
 }
 
-static plumb_status read_list(reader *r, plumb_reg **out, size_t *out_count) {
-  size_t capacity = 0, count = 0;
-  plumb_reg *list = plumb_arena_grow(r->arena, NULL, &capacity, 4, sizeof *list);
-  for (skip_blank(r); *r->at == '%' || *r->at == '#'; skip_blank(r)) {
-    if (count == LIST_LIMIT) return fail(r, "too many operands");
-    list = plumb_arena_grow(r->arena, list, &capacity, count + 1, sizeof *list);
-    PLUMB_TRY(read_reg(r, &list[count++]));
+static plumb_status read_flags(reader *r, uint32_t *flags) {
+  plumb_lexer *l = &r->lex;
+  do {
+    bool known = false;
+#define PLUMB_FLAG_ROW(name, text, bit)             \
+  if (!known && plumb_lexer_take(l, text)) {        \
+    known = true;                                   \
+    *flags |= 1u << (bit);                          \
   }
-  *out = list;
-  *out_count = count;
+#include "ir/enums.def"
+#undef PLUMB_FLAG_ROW
+    if (!known) return plumb_lexer_fail(l, "a flag such as ftz or sat");
+  } while (plumb_lexer_take(l, ","));
   return PLUMB_OK;
 }
 
 static plumb_status read_sub(reader *r, plumb_inst *inst) {
-  const char *const *texts = NULL;
-  const char *names[(int)PLUMB_MATH_COUNT + (int)PLUMB_APPROX_COUNT];
-  size_t count = 0;
-  switch (inst->op) {
-    case PLUMB_OP_SREG:
-      return pick(r, plumb_sreg_texts, PLUMB_SREG_COUNT, &inst->sub);
-    case PLUMB_OP_CMP:
-      return pick(r, plumb_cmp_texts, PLUMB_CMP_COUNT, &inst->sub);
-    case PLUMB_OP_MIN:
-    case PLUMB_OP_MAX:
-      return pick(r, plumb_nan_rule_texts, PLUMB_NAN_RULE_COUNT, &inst->sub);
-    case PLUMB_OP_ATOMIC:
-    case PLUMB_OP_REDUX:
-      return pick(r, plumb_atomic_texts, PLUMB_ATOMIC_COUNT, &inst->sub);
-    case PLUMB_OP_BARRIER:
-      return pick(r, plumb_barrier_texts, PLUMB_BARRIER_COUNT, &inst->sub);
-    case PLUMB_OP_SHFL:
-      return pick(r, plumb_shfl_texts, PLUMB_SHFL_COUNT, &inst->sub);
-    case PLUMB_OP_VOTE:
-      return pick(r, plumb_vote_texts, PLUMB_VOTE_COUNT, &inst->sub);
-    case PLUMB_OP_PRMT:
-      return pick(r, plumb_prmt_texts, PLUMB_PRMT_COUNT, &inst->sub);
-    case PLUMB_OP_MATH:
-      for (count = 0; count < PLUMB_MATH_COUNT; count++) names[count] = plumb_math_table[count].text;
-      texts = names;
-      return pick(r, texts, count, &inst->sub);
-    case PLUMB_OP_APPROX:
-      for (count = 0; count < PLUMB_APPROX_COUNT; count++) names[count] = plumb_approx_table[count].text;
-      texts = names;
-      return pick(r, texts, count, &inst->sub);
-    default: {
-      uint32_t value;
-      PLUMB_TRY(small(r, 255, &value));
-      inst->sub = (uint8_t)value;
-      return PLUMB_OK;
-    }
+  plumb_sub_texts texts = plumb_op_sub_texts((plumb_op)inst->op);
+  unsigned sub;
+  uint64_t number;
+  if (texts.count) {
+    PLUMB_TRY(plumb_lexer_choice(&r->lex, "one of this operation's own kinds", texts.count,
+                                 texts.get, &sub));
+    inst->sub = (uint8_t)sub;
+  } else {
+    PLUMB_TRY(plumb_lexer_number(&r->lex, UINT8_MAX, &number));
+    inst->sub = (uint8_t)number;
   }
-}
-
-static plumb_status read_flag(reader *r, plumb_inst *inst) {
-  size_t n = word_length(r);
-#define PLUMB_FLAG_ROW(name, text, bit)                             \
-  if (strlen(text) == n && memcmp(text, r->at, n) == 0) {           \
-    inst->flags |= 1u << (bit);                                     \
-    r->at += n;                                                     \
-    return PLUMB_OK;                                                \
-  }
-#include "ir/enums.def"
-#undef PLUMB_FLAG_ROW
-  return fail(r, "unknown flag");
+  return PLUMB_OK;
 }
 
 static plumb_status read_loc(reader *r, plumb_inst *inst) {
-  const char *file;
-  uint32_t parts[3];
-  PLUMB_TRY(quoted(r, &file));
+  plumb_lexer *l = &r->lex;
+  uint64_t numbers[3];
+  const char *file = NULL;
   for (int i = 0; i < 3; i++) {
-    if (!accept(r, ":")) return fail(r, "expected ':'");
-    PLUMB_TRY(small(r, INT32_MAX, &parts[i]));
+    if (i) PLUMB_TRY(plumb_lexer_expect(l, ":"));
+    PLUMB_TRY(plumb_lexer_number(l, INT32_MAX, &numbers[i]));
   }
-  inst->loc = plumb_loc_add(r->p, *file ? file : NULL, (int)parts[0], (int)parts[1], (int)parts[2]);
+  if (plumb_lexer_take(l, ":")) PLUMB_TRY(plumb_lexer_string(l, &file));
+  inst->loc = plumb_loc_add(r->p, file, (int)numbers[0], (int)numbers[1], (int)numbers[2]);
   return PLUMB_OK;
 }
 
-static plumb_status read_field(reader *r, plumb_inst *inst) {
-  uint64_t value;
-  uint32_t align;
-  if (accept(r, "round=")) return pick(r, plumb_round_texts, PLUMB_ROUND_COUNT, &inst->round);
-  if (accept(r, "space=")) return pick(r, plumb_space_texts, PLUMB_SPACE_COUNT, &inst->space);
-  if (accept(r, "sub=")) return read_sub(r, inst);
-  if (accept(r, "to=")) return small(r, UINT32_MAX, &inst->target);
-  if (accept(r, "else=")) return small(r, UINT32_MAX, &inst->target2);
-  if (accept(r, "+")) return read_flag(r, inst);
-  if (accept(r, "!")) return read_loc(r, inst);
-  if (accept_word(r, "guard")) return read_reg(r, &inst->guard);
-  if (accept(r, "align=")) {
-    PLUMB_TRY(small(r, 31, &align));
-    inst->align_log2 = (uint8_t)align;
-    return PLUMB_OK;
-  }
-  if (accept(r, "imm=")) {
-    PLUMB_TRY(number(r, &value));
-    inst->imm = (int64_t)value;
-    return PLUMB_OK;
-  }
-  if (accept(r, "text=")) {
-    const char *text;
-    PLUMB_TRY(quoted(r, &text));
+/* One `key=value`; *out_taken false: an operand comes. */
+static plumb_status read_field(reader *r, plumb_inst *inst, bool *out_taken) {
+  plumb_lexer *l = &r->lex;
+  plumb_dtype type;
+  unsigned choice;
+  uint64_t number;
+  const char *text;
+  *out_taken = true;
+  if (plumb_lexer_take(l, "from=")) {
+    PLUMB_TRY(plumb_lexer_type(l, &type));
+    inst->type2 = (uint8_t)type;
+  } else if (plumb_lexer_take(l, "sub=")) {
+    return read_sub(r, inst);
+  } else if (plumb_lexer_take(l, "round=")) {
+    PLUMB_TRY(plumb_lexer_choice(l, "a rounding mode such as rn or rz", PLUMB_ROUND_COUNT,
+                                 round_text, &choice));
+    inst->round = (uint8_t)choice;
+  } else if (plumb_lexer_take(l, "space=")) {
+    PLUMB_TRY(read_space(r, &choice));
+    inst->space = (uint8_t)choice;
+  } else if (plumb_lexer_take(l, "align=")) {
+    PLUMB_TRY(plumb_lexer_number(l, 63, &number));
+    inst->align_log2 = (uint8_t)number;
+  } else if (plumb_lexer_take(l, "flags=")) {
+    return read_flags(r, &inst->flags);
+  } else if (plumb_lexer_take(l, "text=")) {
+    PLUMB_TRY(plumb_lexer_string(l, &text));
     inst->imm = plumb_string_add(r->p, text);
-    return PLUMB_OK;
+  } else if (plumb_lexer_take(l, "imm=")) {
+    return plumb_lexer_signed(l, &inst->imm);
+  } else if (plumb_lexer_take(l, "to=")) {
+    return read_u32(r, &inst->target);
+  } else if (plumb_lexer_take(l, "else=")) {
+    return read_u32(r, &inst->target2);
+  } else if (plumb_lexer_take(l, "loc=")) {
+    return read_loc(r, inst);
+  } else {
+    *out_taken = false;
   }
-  return fail(r, "unknown field");
-}
-
-static plumb_status read_inst(reader *r) {
-  if (!r->has_block) return fail(r, "an instruction outside a block");
-  size_t n = word_length(r);
-  int op = 0;
-  while (op < PLUMB_OP_COUNT && !(strlen(plumb_op_table[op].mnemonic) == n &&
-                                  memcmp(plumb_op_table[op].mnemonic, r->at, n) == 0))
-    op++;
-  if (op == PLUMB_OP_COUNT) return fail(r, "unknown operation");
-  r->at += n;
-  plumb_dtype type, type2;
-  if (!accept(r, ".")) return fail(r, "expected '.' and a type");
-  PLUMB_TRY(dtype(r, &type));
-  type2 = type;
-  if (*r->at == '.') {
-    r->at++;
-    PLUMB_TRY(dtype(r, &type2));
-  }
-  plumb_reg *results, *operands;
-  size_t result_count, operand_count;
-  PLUMB_TRY(read_list(r, &results, &result_count));
-  if (!accept(r, "<-")) return fail(r, "expected '<-'");
-  PLUMB_TRY(read_list(r, &operands, &operand_count));
-  plumb_inst *inst =
-      plumb_build(&r->b, (plumb_op)op, type, results, result_count, operands, operand_count);
-  inst->type2 = (uint8_t)type2;
-  for (skip_blank(r); *r->at && *r->at != '\n'; skip_blank(r)) PLUMB_TRY(read_field(r, inst));
   return PLUMB_OK;
 }
 
-static plumb_status read_line(reader *r) {
-  skip_blank(r);
-  if (*r->at == '\n' || !*r->at) return PLUMB_OK;
-  if (accept(r, "//")) {
-    r->at += strcspn(r->at, "\n");
+static plumb_status read_inst(reader *r, plumb_function *f) {
+  plumb_lexer *l = &r->lex;
+  plumb_inst inst = {.guard = PLUMB_NO_REG, .target = UINT32_MAX, .target2 = UINT32_MAX};
+  reg_list results = {0}, operands = {0};
+  plumb_reg reg;
+  if (!f->block_count) return plumb_lexer_fail(l, "'block' before the first instruction");
+  if (plumb_lexer_take(l, "@")) {
+    if (plumb_lexer_take(l, "!")) inst.flags |= PLUMB_FLAG_GUARD_NOT;
+    PLUMB_TRY(plumb_lexer_expect(l, "%"));
+    PLUMB_TRY(read_register(r, f, &inst.guard));
+  }
+  while (plumb_lexer_take(l, "%")) {
+    PLUMB_TRY(read_register(r, f, &reg));
+    push_reg(r, &results, reg);
+  }
+  if (results.count) PLUMB_TRY(plumb_lexer_expect(l, "="));
+  unsigned op;
+  plumb_dtype type;
+  PLUMB_TRY(plumb_lexer_choice(l, "an operation", PLUMB_OP_COUNT, mnemonic_text, &op));
+  PLUMB_TRY(plumb_lexer_type(l, &type));
+  inst.op = (uint16_t)op;
+  inst.type = inst.type2 = (uint8_t)type;
+  while (!plumb_lexer_line_end(l)) {
+    bool taken;
+    PLUMB_TRY(read_field(r, &inst, &taken));
+    if (taken) continue;
+    PLUMB_TRY(read_operand(r, f, &reg));
+    push_reg(r, &operands, reg);
+  }
+  if (results.count > UINT16_MAX || operands.count > UINT16_MAX)
+    return plumb_lexer_fail(l, "at most 65535 results and operands");
+  plumb_builder b = plumb_builder_at(f, (uint32_t)f->block_count - 1);
+  plumb_inst *built = plumb_build(&b, (plumb_op)op, type, results.regs, results.count,
+                                  operands.regs, operands.count);
+  inst.first = built->first;
+  inst.results = built->results;
+  inst.operands = built->operands;
+  *built = inst;
+  return PLUMB_OK;
+}
+
+/* --- functions and the whole --- */
+
+static plumb_status read_function_line(reader *r, plumb_function *f) {
+  plumb_lexer *l = &r->lex;
+  if (plumb_lexer_take(l, "block")) {
+    plumb_block_create(f);
     return PLUMB_OK;
   }
-  if (accept_word(r, "global")) return read_global(r);
-  if (accept_word(r, "reloc")) return read_reloc(r);
-  if (accept_word(r, "func")) return read_function(r);
-  if (!r->f) return fail(r, "expected global or func");
-  if (accept_word(r, "param")) return read_param(r);
-  if (accept_word(r, "results")) return read_results(r);
-  if (accept_word(r, "regs")) return read_regs(r);
-  if (accept_word(r, "table")) return read_table(r);
-  if (accept_word(r, "end")) {
-    r->has_block = false;
+  if (f->block_count) return read_inst(r, f);
+  if (plumb_lexer_take(l, "param")) return read_param(r, f);
+  if (plumb_lexer_take(l, "regs")) return read_regs(r, f);
+  if (plumb_lexer_take(l, "results")) return read_results(r, f);
+  if (plumb_lexer_take(l, "table")) return read_table(r, f);
+  if (plumb_lexer_take(l, "param_bytes")) return read_u32(r, &f->param_bytes);
+  if (plumb_lexer_take(l, "frame")) return read_u32(r, &f->frame_bytes);
+  if (plumb_lexer_take(l, "max_threads")) return read_u32(r, &f->max_threads);
+  if (plumb_lexer_take(l, "required_threads")) {
+    for (int i = 0; i < 3; i++) PLUMB_TRY(read_u32(r, &f->required_threads[i]));
     return PLUMB_OK;
   }
-  if (accept_word(r, "block")) {
-    uint32_t index;
-    PLUMB_TRY(small(r, UINT32_MAX, &index));
-    if (index != r->f->block_count) return fail(r, "blocks are numbered in order");
-    r->b = plumb_builder_at(r->f, plumb_block_create(r->f));
-    r->has_block = true;
-    return PLUMB_OK;
+  return read_inst(r, f);
+}
+
+static plumb_status expect_line_end(reader *r) {
+  return plumb_lexer_line_end(&r->lex) ? PLUMB_OK : plumb_lexer_fail(&r->lex, "the line's end");
+}
+
+static plumb_status read_function(reader *r, plumb_function_kind kind) {
+  plumb_lexer *l = &r->lex;
+  const char *name;
+  PLUMB_TRY(plumb_lexer_string(l, &name));
+  plumb_function *f = plumb_function_create(r->p, name, kind);
+  f->external = plumb_lexer_take(l, "external");
+  PLUMB_TRY(plumb_lexer_expect(l, "{"));
+  PLUMB_TRY(expect_line_end(r));
+  for (;;) {
+    if (plumb_lexer_text_end(l)) return plumb_lexer_fail(l, "'}' at the end of the function");
+    if (plumb_lexer_take(l, "}")) return PLUMB_OK;
+    PLUMB_TRY(read_function_line(r, f));
+    PLUMB_TRY(expect_line_end(r));
   }
-  return read_inst(r);
+}
+
+static plumb_status read_top(reader *r) {
+  plumb_lexer *l = &r->lex;
+  if (plumb_lexer_take(l, "global")) return read_global(r);
+  if (plumb_lexer_take(l, "reloc")) return read_reloc(r);
+  if (plumb_lexer_take(l, "host")) return read_function(r, PLUMB_HOST);
+  if (plumb_lexer_take(l, "kernel")) return read_function(r, PLUMB_KERNEL);
+  if (plumb_lexer_take(l, "device")) return read_function(r, PLUMB_DEVICE);
+  return plumb_lexer_fail(l, "global, reloc, host, kernel or device");
 }
 
 plumb_status plumb_program_read(plumb_arena *arena, const char *path, const char *text,
                                 size_t length, plumb_program **out_program, plumb_diag *diag) {
-  /* The copy is terminated; a NUL inside ends the text, and is reported below. */
-  char *copy = plumb_arena_copy_text(arena, text, length);
-  reader r = {.arena = arena,
-              .path = path,
-              .at = copy,
-              .end = copy + length,
-              .line_start = copy,
-              .line = 1,
-              .diag = diag};
+  reader r = {.lex = plumb_lexer_create(arena, path, text, length, diag)};
   const char *name;
-  if (!accept_word(&r, "program")) return fail(&r, "expected 'program'");
-  PLUMB_TRY(quoted(&r, &name));
+  plumb_lexer_text_end(&r.lex);
+  PLUMB_TRY(plumb_lexer_expect(&r.lex, "program"));
+  PLUMB_TRY(plumb_lexer_expect(&r.lex, "1"));
+  PLUMB_TRY(plumb_lexer_string(&r.lex, &name));
+  PLUMB_TRY(expect_line_end(&r));
   r.p = plumb_program_create(arena, name);
-  for (;;) {
-    skip_blank(&r);
-    if (*r.at == '\n') {
-      r.line++;
-      r.line_start = ++r.at;
-      PLUMB_TRY(read_line(&r));
-      continue;
-    }
-    if (!*r.at) break;
-    return fail(&r, "unexpected text");
+  while (!plumb_lexer_text_end(&r.lex)) {
+    PLUMB_TRY(read_top(&r));
+    PLUMB_TRY(expect_line_end(&r));
   }
-  if (r.at != r.end) return fail(&r, "a NUL byte");
   *out_program = r.p;
   return PLUMB_OK;
 }
