@@ -12,8 +12,13 @@
  *
  * Integers and i1 carry companions too: an exact integer has lo == hi; a truth that
  * depends on an uncertain comparison has lo = 0, hi = 1. Integers derived from uncertain
- * floats have an interval, or (-inf, inf). Integers are read as signed (i1: 0 or 1), and
- * an i64 or i128 beyond 2^53 has the two doubles that enclose it.
+ * floats have an interval, or (-inf, inf). Integers are read as signed (i1: 0 or 1); a
+ * certain i64 or i128 beyond 2^53 is the nearest double, lo == hi still says certain.
+ *
+ * A companion belongs to its register's own type. Where an instruction reads a register
+ * at another class of type (bitcast between float and integer), the caller passes NULL if
+ * the companion is certain, else a companion that says nothing: (-inf, inf) to an
+ * integer, unknown to a float.
  *
  * The shadow is computed in double from shadows; for operations of type f64 in x87
  * extended precision (64 bits of significand) and stored as double, so that one
@@ -62,7 +67,11 @@ void plumb_bound_execute(const plumb_program *p, const plumb_inst *inst,
                          uint32_t hi);
 
 /* Companion of one step acc + term (or acc * factor) of a reduction of `terms` terms in
- * any order, as REDUCE_ADD and REDUCE_MUL (atomics of the reference use it too). */
+ * any order, as REDUCE_ADD and REDUCE_MUL (atomics of the reference use it too). The
+ * initial acc of a sum is one of its leaves: as long as the interval of acc is narrower
+ * than the budget for acc itself, that budget is added; an initial value that is more
+ * uncertain than that is taken to have paid. A product's budget does not enclose an
+ * underflow that only another order meets. */
 plumb_companion plumb_bound_reduce(plumb_dtype type, bool multiply, const plumb_companion *acc,
                                    const plumb_companion *term, int64_t terms);
 
