@@ -10,7 +10,8 @@
 static const plumb_mlir_op *const dialects[] = {
     plumb_mlir_ops_builtin, plumb_mlir_ops_func,   plumb_mlir_ops_arith,
     plumb_mlir_ops_math,    plumb_mlir_ops_scf,    plumb_mlir_ops_cf,
-    plumb_mlir_ops_affine,  plumb_mlir_ops_memref, plumb_mlir_ops_gpu,
+    plumb_mlir_ops_affine,  plumb_mlir_ops_memref, plumb_mlir_ops_memref_view,
+    plumb_mlir_ops_gpu,     plumb_mlir_ops_gpu_lane,
     plumb_mlir_ops_index,   plumb_mlir_ops_ub,     plumb_mlir_ops_linalg,
     plumb_mlir_ops_tensor,  plumb_mlir_ops_bufferization, plumb_mlir_ops_vector,
     plumb_mlir_ops_llvm,    plumb_mlir_ops_nvvm,
@@ -290,10 +291,14 @@ void plumb_mlir_decode_module(plumb_mlir_decoder *d, MlirOperation module) {
   MlirOperation outer = d->symbol_scope;
   d->symbol_scope = module;
   MlirBlock body = plumb_mlir_body(module, 0);
-  if (!mlirBlockIsNull(body))
+  /* Globals first: functions refer to them by number. */
+  for (int pass = 0; pass < 2 && !mlirBlockIsNull(body); pass++)
     for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
-         op = mlirOperationGetNextInBlock(op))
-      plumb_mlir_decode_operation(d, op);
+         op = mlirOperationGetNextInBlock(op)) {
+      bool global = plumb_mlir_name_is(op, "memref.global") ||
+                    plumb_mlir_name_is(op, "llvm.mlir.global");
+      if (global == (pass == 0)) plumb_mlir_decode_operation(d, op);
+    }
   d->symbol_scope = outer;
 }
 

@@ -233,6 +233,9 @@ plumb_reg plumb_mlir_count(plumb_mlir_decoder *d, const plumb_mlir_buffer *buffe
 /* A fresh copy of a tensor (contiguous): what an operation that changes it writes to. */
 bool plumb_mlir_tensor_copy(plumb_mlir_decoder *d, plumb_mlir_run tensor, MlirType type,
                             plumb_mlir_run *out_copy);
+/* values[index]; an index out of range gives some value (its use is undefined). */
+plumb_reg plumb_mlir_pick(plumb_mlir_decoder *d, const plumb_reg *values, size_t count,
+                          plumb_reg index);
 /* A generic address of one in `space`. */
 plumb_reg plumb_mlir_generic(plumb_mlir_decoder *d, plumb_space space, plumb_reg address);
 /* Copies all elements of `from` to `to` (same sizes, any strides); host: on lanes. */
@@ -404,6 +407,8 @@ plumb_reg plumb_mlir_build_combine(plumb_mlir_decoder *d, plumb_mlir_combine kin
                                    plumb_dtype dtype, int bits, uint32_t flags, plumb_reg a,
                                    plumb_reg b);
 
+/* Of arith's AtomicRMWKind; false for `assign`. */
+bool plumb_mlir_combine_of_atomic(int64_t kind, plumb_mlir_combine *out);
 /* Integer to integer of any width: truncation, or extension by `is_signed`. */
 plumb_reg plumb_mlir_convert_int(plumb_mlir_decoder *d, plumb_dtype to, int to_bits,
                                  plumb_dtype from, int from_bits, bool is_signed,
@@ -412,7 +417,8 @@ plumb_reg plumb_mlir_convert_int(plumb_mlir_decoder *d, plumb_dtype to, int to_b
 /* --- the tables --- */
 extern const plumb_mlir_op plumb_mlir_ops_builtin[], plumb_mlir_ops_func[],
     plumb_mlir_ops_arith[], plumb_mlir_ops_math[], plumb_mlir_ops_scf[], plumb_mlir_ops_cf[],
-    plumb_mlir_ops_affine[], plumb_mlir_ops_memref[], plumb_mlir_ops_gpu[],
+    plumb_mlir_ops_affine[], plumb_mlir_ops_memref[], plumb_mlir_ops_memref_view[],
+    plumb_mlir_ops_gpu[], plumb_mlir_ops_gpu_lane[],
     plumb_mlir_ops_index[], plumb_mlir_ops_ub[], plumb_mlir_ops_linalg[],
     plumb_mlir_ops_tensor[], plumb_mlir_ops_bufferization[], plumb_mlir_ops_vector[],
     plumb_mlir_ops_llvm[], plumb_mlir_ops_nvvm[];

@@ -36,20 +36,21 @@ static bool decode_sincos(plumb_mlir_decoder *d, MlirOperation op, const plumb_m
   return plumb_mlir_elementwise(d, op, row, element_sincos);
 }
 
-/* Float to the power of an integer: the exponent is an i32. */
+/* Float to the power of an integer: the exponent is an i32 or an i64. */
 static bool element_fpowi(plumb_mlir_decoder *d, const plumb_mlir_scalars *s, const plumb_reg *in,
                           plumb_reg *out) {
   int bits = plumb_dtype_table[s->operand_types[1]].bits;
-  if (bits > 32) return plumb_mlir_reject(d, "an exponent of %d bits", bits);
+  if (bits > 64) return plumb_mlir_reject(d, "an exponent of %d bits", bits);
+  plumb_dtype wide = bits > 32 ? PLUMB_I64 : PLUMB_I32;
   MlirType type = plumb_mlir_element_type(plumb_mlir_operand_type(s->op, 1));
   int width = (int)mlirIntegerTypeGetWidth(type);
   plumb_reg exponent =
-      plumb_mlir_convert_int(d, PLUMB_I32, 32, s->operand_types[1], width, true, in[1]);
+      plumb_mlir_convert_int(d, wide, bits > 32 ? 64 : 32, s->operand_types[1], width, true, in[1]);
   plumb_reg r = plumb_reg_create(d->b.function, s->in);
   plumb_inst *inst =
       plumb_build(&d->b, PLUMB_OP_MATH, s->in, &r, 1, (plumb_reg[]){in[0], exponent}, 2);
   inst->sub = PLUMB_MATH_POWI;
-  inst->type2 = PLUMB_I32;
+  inst->type2 = (uint8_t)wide;
   inst->flags |= s->flags;
   *out = r;
   return true;
