@@ -1,0 +1,64 @@
+/* Replays a corpus through a fuzz entry: every file, whole and cut short, so that each
+ * also stands for its truncations. For compilers without libFuzzer.
+ *     fuzz_ptx FOLDER|FILE... */
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ir/base/arena.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A copy of exactly `size` bytes, so that a sanitizer sees a read past the end. */
+static void run_bytes(const char *data, size_t size) {
+  uint8_t *copy = malloc(size ? size : 1);
+  if (!copy) abort();
+  if (size) memcpy(copy, data, size);
+  LLVMFuzzerTestOneInput(copy, size);
+  free(copy);
+}
+
+static int replay_file(const char *path) {
+  plumb_arena *arena = plumb_arena_create();
+  char *text;
+  size_t length;
+  plumb_diag diag;
+  if (plumb_file_read(arena, path, &text, &length, &diag) != PLUMB_OK) {
+    fprintf(stderr, "%s: %s\n", path, diag.message);
+    plumb_arena_destroy(arena);
+    return 0;
+  }
+  run_bytes(text, length);
+  enum { CUTS = 16 };
+  for (size_t i = 0; i < CUTS; i++) run_bytes(text, length * i / CUTS);
+  plumb_arena_destroy(arena);
+  return 1;
+}
+
+static int replay_folder(const char *path) {
+  DIR *folder = opendir(path);
+  if (!folder) return 0;
+  int count = 0;
+  for (const struct dirent *entry; (entry = readdir(folder));) {
+    if (entry->d_name[0] == '.') continue;
+    char file[4096];
+    int length = snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
+    if (length > 0 && (size_t)length < sizeof file) count += replay_file(file);
+  }
+  closedir(folder);
+  return count;
+}
+
+int main(int argc, char **argv) {
+  int count = 0;
+  for (int i = 1; i < argc; i++) {
+    struct stat info;
+    if (stat(argv[i], &info) == 0)
+      count += S_ISDIR(info.st_mode) ? replay_folder(argv[i]) : replay_file(argv[i]);
+  }
+  printf("%d files replayed\n", count);
+  return count == 0; /* an empty corpus tests nothing */
+}
