@@ -162,7 +162,7 @@ uint64_t plumb_pack(plumb_dtype type, const plumb_unpacked *v, plumb_round round
   int64_t shift = 63 - ((int64_t)v->exponent - exponent) - info->fraction_bits;
   uint64_t result = rounded(v, shift, round);
   /* Far above the range the sum below would not fit; the comparison needs only its order. */
-  if (exponent > bias + 1) exponent = bias + 1;
+  if (exponent > bias + 2) exponent = bias + 2;
   result += (uint64_t)(exponent + bias - 1) << info->fraction_bits;
   result <<= low_bits(type);
   if (result > largest) {
