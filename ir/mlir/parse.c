@@ -1,5 +1,5 @@
 /* A context with every upstream dialect, and modules from text. */
-#include <stdio.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "ir/mlir/mlir.h"
@@ -44,22 +44,34 @@ static MlirLogicalResult keep_first(MlirDiagnostic diagnostic, void *data) {
   return mlirLogicalResultSuccess();
 }
 
+/* The C API's parser knows no file name: where an operation's place is in this text, the
+ * path is put in. */
+static MlirWalkResult name_file(MlirOperation op, void *path) {
+  MlirLocation at = mlirOperationGetLocation(op);
+  if (!mlirLocationIsAFileLineColRange(at)) return MlirWalkResultAdvance;
+  MlirStringRef file = mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(at));
+  if (file.length != 1 || file.data[0] != '-') return MlirWalkResultAdvance;
+  mlirOperationSetLocation(
+      op, mlirLocationFileLineColGet(mlirLocationGetContext(at),
+                                     mlirStringRefCreateFromCString(path),
+                                     (unsigned)mlirLocationFileLineColRangeGetStartLine(at),
+                                     (unsigned)mlirLocationFileLineColRangeGetStartColumn(at)));
+  return MlirWalkResultAdvance;
+}
+
 plumb_status plumb_mlir_parse(MlirContext context, const char *path, const char *text,
                               MlirModule *out_module, plumb_diag *diag) {
   first_message message = {0};
   MlirDiagnosticHandlerID handler =
       mlirContextAttachDiagnosticHandler(context, keep_first, &message, NULL);
-  MlirOperation op =
-      mlirOperationCreateParse(context, mlirStringRefCreateFromCString(text),
-                               mlirStringRefCreateFromCString(path ? path : "input.mlir"));
+  MlirModule module = mlirModuleCreateParse(context, mlirStringRefCreateFromCString(text));
   mlirContextDetachDiagnosticHandler(context, handler);
-  *out_module = (MlirModule){NULL};
-  if (!mlirOperationIsNull(op)) {
-    *out_module = mlirModuleFromOperation(op);
-    if (!mlirModuleIsNull(*out_module)) return PLUMB_OK;
-    mlirOperationDestroy(op);
-    return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0,
-                      "the top-level operation is not a builtin.module");
+  *out_module = module;
+  if (!mlirModuleIsNull(module)) {
+    char *file = (char *)(uintptr_t)path;
+    if (path && *path)
+      mlirOperationWalk(mlirModuleGetOperation(module), name_file, file, MlirWalkPreOrder);
+    return PLUMB_OK;
   }
   return plumb_fail(diag, PLUMB_BAD_INPUT, path, message.line, message.column, "%s",
                     message.seen ? message.text : "the text is not an MLIR module");
