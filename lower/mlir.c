@@ -204,6 +204,9 @@ plumb_status plumb_lower_llvm(plumb_ladder *ladder, const char *path, const char
   plumb_device_lowering lowering = {ladder, options, path, {NULL}};
   if (status == PLUMB_OK) {
     plumb_device_append_llvm(&lowering, module, "source");
+    /* MLIR has no module flags that would answer them after the import. */
+    if (plumb_llvm_resolve_reflect(module))
+      plumb_device_append_llvm(&lowering, module, "resolve reflect");
     plumb_diag problem;
     status = round_trip(ladder, path, module, context, &exported, &problem);
     if (status != PLUMB_OK) {
