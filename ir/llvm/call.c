@@ -114,7 +114,7 @@ bool plumb_llvm_intrinsic(plumb_llvm_decoder *d, LLVMValueRef inst, const char *
 
 /* --- inline assembly --- */
 
-static bool has_side_text(const char *text) {
+static bool not_blank(const char *text) {
   for (; *text; text++)
     if (!strchr(" \t\n{}", *text)) return true;
   return false;
@@ -150,7 +150,7 @@ bool plumb_llvm_inline_asm(plumb_llvm_decoder *d, LLVMValueRef inst) {
     if (strcmp(asm_rows[i].text, text) == 0)
       return plumb_llvm_intrinsic(d, inst, asm_rows[i].intrinsic);
   /* Empty assembly is a compiler barrier; with an output it would be unknown. */
-  bool empty = !has_side_text(text) &&
+  bool empty = !not_blank(text) &&
                LLVMGetTypeKind(LLVMTypeOf(inst)) == LLVMVoidTypeKind;
   if (!empty)
     plumb_llvm_unsupported(d, inst, plumb_arena_printf(d->arena, "llvm asm \"%.160s\"", text));
