@@ -26,7 +26,7 @@ const char *plumb_lower_default_pipeline(void) {
          "convert-index-to-llvm,"
          "convert-cf-to-llvm,"
          "convert-func-to-llvm,"
-         "gpu.module(ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}))";
+         "ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly})";
 }
 
 typedef struct splitter {

@@ -306,6 +306,8 @@ static const intrinsic_row intrinsic_rows[] = {
 #undef ROUNDED
 #undef ROUNDED_FTZ
     {"fabs.f32", ALU, PLUMB_OP_ABS, 1, 0, 0},
+    {"fabs.ftz.f32", ALU, PLUMB_OP_ABS, 1, 0, FTZ},
+    {"fabs.f64", ALU, PLUMB_OP_ABS, 1, 0, 0},
     {"fabs.f", ALU, PLUMB_OP_ABS, 1, 0, 0},
     {"fabs.ftz.f", ALU, PLUMB_OP_ABS, 1, 0, FTZ},
     {"fabs.d", ALU, PLUMB_OP_ABS, 1, 0, 0},
