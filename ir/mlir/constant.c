@@ -48,7 +48,7 @@ static word128 from_stored(MlirType element, word128 w) {
   return w;
 }
 
-/* Element `index` (of a splat: any). `complex_parts` is 2 for complex elements. */
+/* Stored element `index`. */
 static word128 dense_element(MlirAttribute dense, MlirType element, intptr_t index) {
   word128 w = {0, 0};
   if (mlirTypeIsAInteger(element) && mlirIntegerTypeGetWidth(element) == 1) {
@@ -57,7 +57,6 @@ static word128 dense_element(MlirAttribute dense, MlirType element, intptr_t ind
   }
   size_t bytes = stored_bytes(element);
   const uint8_t *raw = mlirDenseElementsAttrGetRawData(dense);
-  if (mlirDenseElementsAttrIsSplat(dense)) index = 0;
   memcpy(&w, raw + (size_t)index * bytes, bytes);
   if (mlirTypeIsAInteger(element)) {
     unsigned width = mlirIntegerTypeGetWidth(element);
@@ -94,12 +93,13 @@ typedef struct source {
   MlirAttribute attribute;
   MlirType element;
   intptr_t count;
+  intptr_t parts; /* scalars an element: 2 when complex */
   bool resource;
   bool splat;
 } source;
 
 static bool open_source(plumb_mlir_decoder *d, MlirAttribute value, source *out) {
-  *out = (source){.attribute = value};
+  *out = (source){.attribute = value, .parts = 1};
   if (mlirAttributeIsABool(value) || mlirAttributeIsAInteger(value) ||
       mlirAttributeIsAFloat(value))
     out->attribute = value = as_dense(value);
@@ -116,7 +116,7 @@ static bool open_source(plumb_mlir_decoder *d, MlirAttribute value, source *out)
   out->element = mlirShapedTypeGetElementType(mlirAttributeGetType(value));
   if (mlirTypeIsAComplex(out->element)) {
     out->element = mlirComplexTypeGetElementType(out->element);
-    if (out->splat) return plumb_mlir_reject(d, "a splat of complex numbers");
+    out->parts = 2;
     out->count *= 2;
   }
   plumb_dtype dtype;
@@ -129,7 +129,8 @@ static bool open_source(plumb_mlir_decoder *d, MlirAttribute value, source *out)
 static bool source_get(plumb_mlir_decoder *d, const source *s, intptr_t index, word128 *out) {
   if (s->resource && !resource_element(s->attribute, s->element, index, out))
     return plumb_mlir_reject(d, "resource of %s", plumb_mlir_print_type(d, s->element));
-  if (!s->resource) *out = dense_element(s->attribute, s->element, index);
+  if (!s->resource)
+    *out = dense_element(s->attribute, s->element, s->splat ? index % s->parts : index);
   return true;
 }
 
