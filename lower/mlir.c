@@ -2,12 +2,14 @@
 #include "ir/mlir/mlir.h"
 
 #include <llvm-c/IRReader.h>
+#include <llvm-c/Linker.h>
 #include <string.h>
 
 #include "ir/llvm/llvm.h"
 #include "ir/mlir/bridge.h"
 #include "ir/ptx/ptx.h"
 #include "lower/device.h"
+#include "lower/kernel_names.h"
 #include "lower/lower.h"
 #include "mlir-c/Diagnostics.h"
 #include "mlir-c/Pass.h"
@@ -79,42 +81,37 @@ static plumb_status run_step(plumb_ladder *ladder, const char *path, MlirModule 
   return status;
 }
 
-static bool is_gpu_module(MlirOperation op) {
-  MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
-  return mlirStringRefEqual(name, text_ref("gpu.module"));
-}
-
-/* The only gpu.module of the module; null when there is none or more than one. */
-static MlirOperation find_gpu_module(MlirModule module, int *out_count) {
-  MlirOperation found = {NULL};
+/* Translates every gpu.module and links them into one LLVM module. NULL: a translation
+ * failed (*out_count > 0), or there is none. */
+static LLVMModuleRef translate_device(MlirModule module, LLVMContextRef context, int *out_count) {
+  LLVMModuleRef whole = NULL;
   *out_count = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(mlirModuleGetBody(module));
-       !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op))
-    if (is_gpu_module(op)) {
-      found = op;
-      ++*out_count;
+       !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+    if (!plumb_is_gpu_module(op)) continue;
+    ++*out_count;
+    LLVMModuleRef part = mlirTranslateModuleToLLVMIR(op, context);
+    if (part && !whole) {
+      whole = part;
+    } else if (!part || LLVMLinkModules2(whole, part)) {
+      if (whole) LLVMDisposeModule(whole);
+      return NULL;
     }
-  return found;
+  }
+  return whole;
 }
 
 static plumb_status lower_device_part(plumb_ladder *ladder, const char *path, MlirModule module,
                                       const plumb_lower_options *options, plumb_diag *diag) {
-  int count;
-  MlirOperation device = find_gpu_module(module, &count);
-  if (count != 1) {
-    plumb_diag problem;
-    plumb_fail(&problem, PLUMB_UNSUPPORTED, path, 0, 0,
-               "the pipeline leaves %d gpu.modules; lowering to PTX needs exactly one", count);
-    plumb_ladder_append(ladder, PLUMB_STAGE_LLVM, "translate to LLVM IR", "", 0, NULL, &problem);
-    return PLUMB_OK;
-  }
   LLVMContextRef context = LLVMContextCreate();
-  LLVMModuleRef llvm = mlirTranslateModuleToLLVMIR(device, context);
+  int count;
+  LLVMModuleRef llvm = translate_device(module, context, &count);
   plumb_status status = PLUMB_OK;
   if (!llvm) {
     plumb_diag problem;
     plumb_fail(&problem, PLUMB_UNSUPPORTED, path, 0, 0,
-               "the gpu.module cannot be translated to LLVM IR");
+               count ? "a gpu.module cannot be translated to LLVM IR"
+                     : "the pipeline leaves no gpu.module to take to PTX");
     plumb_ladder_append(ladder, PLUMB_STAGE_LLVM, "translate to LLVM IR", "", 0, NULL, &problem);
   } else {
     plumb_device_lowering lowering = {ladder, options, path, module};
@@ -147,6 +144,7 @@ plumb_status plumb_lower_mlir(plumb_ladder *ladder, const char *path, const char
     plumb_diag problem;
     status = run_step(ladder, path, module, steps[i], &problem);
     if (status == PLUMB_OK) {
+      plumb_make_kernel_names_unique(module);
       append_mlir(ladder, module, steps[i]);
     } else if (status == PLUMB_UNSUPPORTED) {
       append_failed_step(ladder, PLUMB_STAGE_MLIR, steps[i], &problem);
