@@ -41,8 +41,8 @@ plumb_inst *plumb_build(plumb_builder *b, plumb_op op, plumb_dtype type, const p
   f->used_count += result_count + operand_count;
 
   plumb_block *block = &f->blocks[b->block];
-  block->insts = plumb_arena_grow(arena, block->insts, &block->inst_capacity,
-                                  block->inst_count + 1, sizeof(plumb_inst));
+  block->insts = plumb_arena_grow(arena, block->insts, &block->inst_capacity, block->inst_count + 1,
+                                  sizeof(plumb_inst));
   plumb_inst *inst = &block->insts[block->inst_count++];
   *inst = (plumb_inst){.op = (uint16_t)op,
                        .type = (uint8_t)type,
@@ -82,11 +82,10 @@ void plumb_build_mov(plumb_builder *b, plumb_reg result, plumb_reg value) {
 }
 
 plumb_reg plumb_build_sreg(plumb_builder *b, plumb_sreg which) {
-  bool wide = which == PLUMB_SREG_CLOCK64 || which == PLUMB_SREG_GLOBALTIMER ||
-              which == PLUMB_SREG_GRIDID;
+  bool wide =
+      which == PLUMB_SREG_CLOCK64 || which == PLUMB_SREG_GLOBALTIMER || which == PLUMB_SREG_GRIDID;
   plumb_reg r = plumb_reg_create(b->function, wide ? PLUMB_I64 : PLUMB_I32);
-  plumb_build(b, PLUMB_OP_SREG, wide ? PLUMB_I64 : PLUMB_I32, &r, 1, NULL, 0)->sub =
-      (uint8_t)which;
+  plumb_build(b, PLUMB_OP_SREG, wide ? PLUMB_I64 : PLUMB_I32, &r, 1, NULL, 0)->sub = (uint8_t)which;
   return r;
 }
 
@@ -109,8 +108,8 @@ plumb_reg plumb_build_cvt(plumb_builder *b, plumb_dtype to, plumb_dtype from, pl
   return r;
 }
 
-plumb_reg plumb_build_load(plumb_builder *b, plumb_dtype type, plumb_space space,
-                           plumb_reg address, int64_t offset) {
+plumb_reg plumb_build_load(plumb_builder *b, plumb_dtype type, plumb_space space, plumb_reg address,
+                           int64_t offset) {
   plumb_reg r = plumb_reg_create(b->function, type);
   plumb_inst *inst = plumb_build(b, PLUMB_OP_LOAD, type, &r, 1, &address, 1);
   inst->space = (uint8_t)space;
@@ -130,8 +129,7 @@ void plumb_build_bra(plumb_builder *b, uint32_t target) {
   plumb_build(b, PLUMB_OP_BRA, PLUMB_I1, NULL, 0, NULL, 0)->target = target;
 }
 
-void plumb_build_condbr(plumb_builder *b, plumb_reg condition, uint32_t target,
-                        uint32_t target2) {
+void plumb_build_condbr(plumb_builder *b, plumb_reg condition, uint32_t target, uint32_t target2) {
   plumb_inst *inst = plumb_build(b, PLUMB_OP_CONDBR, PLUMB_I1, NULL, 0, &condition, 1);
   inst->target = target;
   inst->target2 = target2;
@@ -141,8 +139,8 @@ void plumb_build_ret(plumb_builder *b, const plumb_reg *values, size_t count) {
   plumb_build(b, PLUMB_OP_RET, PLUMB_I1, NULL, 0, values, count);
 }
 
-void plumb_build_parallel_moves(plumb_builder *b, const plumb_reg *results,
-                                const plumb_reg *values, size_t count) {
+void plumb_build_parallel_moves(plumb_builder *b, const plumb_reg *results, const plumb_reg *values,
+                                size_t count) {
   /* A value that an earlier move overwrites is saved first. */
   plumb_function *f = b->function;
   plumb_reg *saved = PLUMB_NEW_ARRAY(f->program->arena, plumb_reg, count + 1);

@@ -17,8 +17,12 @@ static void add_bytes(hasher *h, const void *data, size_t length) {
     h->hi ^= h->hi >> 29;
   }
 }
-static void add_word(hasher *h, uint64_t word) { add_bytes(h, &word, sizeof word); }
-static void add_string(hasher *h, const char *text) { add_bytes(h, text, strlen(text) + 1); }
+static void add_word(hasher *h, uint64_t word) {
+  add_bytes(h, &word, sizeof word);
+}
+static void add_string(hasher *h, const char *text) {
+  add_bytes(h, text, strlen(text) + 1);
+}
 
 static void add_reg(hasher *h, const plumb_program *p, plumb_reg r) {
   if (r != PLUMB_NO_REG && plumb_reg_is_const(r)) {

@@ -119,9 +119,9 @@ uint64_t plumb_dtype_from_double(plumb_dtype type, double value) {
   }
   uint64_t sign = (bits >> 63) << (fraction_bits + exponent_bits);
   uint64_t infinity = (uint64_t)top << fraction_bits;
-  uint64_t largest = has_infinity(type)      ? infinity - 1
+  uint64_t largest = has_infinity(type)   ? infinity - 1
                      : type == PLUMB_E4M3 ? 0x7e
-                                             : (infinity | ((1ull << fraction_bits) - 1));
+                                          : (infinity | ((1ull << fraction_bits) - 1));
   uint64_t result;
   if (isnan(value)) {
     if (has_infinity(type))

@@ -68,12 +68,12 @@ static void wto_visit(wto *w, uint32_t root) {
   wto_frame *frames = NULL;
   uint32_t returned = 0;
   bool have_result = false;
-#define PUSH(b)                                                                            \
-  do {                                                                                     \
-    frames = plumb_arena_grow(w->g->arena, frames, &capacity, top + 1, sizeof *frames);    \
-    w->stack[w->depth++] = (b);                                                            \
-    w->number[b] = ++w->next_number;                                                       \
-    frames[top++] = (wto_frame){(b), 1, w->next_number, false, false};                     \
+#define PUSH(b) \
+  do { \
+    frames = plumb_arena_grow(w->g->arena, frames, &capacity, top + 1, sizeof *frames); \
+    w->stack[w->depth++] = (b); \
+    w->number[b] = ++w->next_number; \
+    frames[top++] = (wto_frame){(b), 1, w->next_number, false, false}; \
   } while (0)
   PUSH(root);
   while (top) {
@@ -130,8 +130,7 @@ static void compute_order(plumb_function *f, graph *g) {
            .reversed = PLUMB_NEW_ARRAY(g->arena, uint32_t, n)};
   wto_visit(&w, 0);
   for (size_t i = 0; i < n; i++) f->blocks[i].order = UINT32_MAX;
-  for (size_t i = 0; i < w.placed; i++)
-    f->blocks[w.reversed[w.placed - 1 - i]].order = (uint32_t)i;
+  for (size_t i = 0; i < w.placed; i++) f->blocks[w.reversed[w.placed - 1 - i]].order = (uint32_t)i;
   uint32_t next = (uint32_t)w.placed; /* unreachable blocks come last */
   for (size_t i = 0; i < n; i++)
     if (f->blocks[i].order == UINT32_MAX) f->blocks[i].order = next++;
@@ -185,8 +184,12 @@ typedef struct liveness {
   uint64_t *live_in, *use, *def; /* block_count * words */
 } liveness;
 
-static void set_bit(uint64_t *bits, uint32_t i) { bits[i / 64] |= 1ull << (i % 64); }
-static bool get_bit(const uint64_t *bits, uint32_t i) { return bits[i / 64] >> (i % 64) & 1; }
+static void set_bit(uint64_t *bits, uint32_t i) {
+  bits[i / 64] |= 1ull << (i % 64);
+}
+static bool get_bit(const uint64_t *bits, uint32_t i) {
+  return bits[i / 64] >> (i % 64) & 1;
+}
 
 static void note_use(liveness *l, size_t block, plumb_reg r) {
   if (r == PLUMB_NO_REG || plumb_reg_is_const(r)) return;
@@ -294,7 +297,8 @@ static void assign_slots(plumb_function *f, graph *g) {
   interval *active = PLUMB_NEW_ARRAY(g->arena, interval, f->reg_count);
   uint32_t *free_slots[17] = {0};
   size_t free_count[17] = {0}, active_count = 0;
-  for (int s = 1; s <= 16; s *= 2) free_slots[s] = PLUMB_NEW_ARRAY(g->arena, uint32_t, f->reg_count);
+  for (int s = 1; s <= 16; s *= 2)
+    free_slots[s] = PLUMB_NEW_ARRAY(g->arena, uint32_t, f->reg_count);
   uint32_t bytes = 0;
   for (size_t i = 0; i < f->reg_count; i++) {
     interval now = all[i];

@@ -16,8 +16,8 @@ plumb_status plumb_lexer_fail(plumb_lexer *l, const char *what) {
   int column = (int)(l->at - l->line_start) + 1;
   if (!length)
     return plumb_fail(l->diag, PLUMB_BAD_INPUT, l->path, l->line, column, "expected %s", what);
-  return plumb_fail(l->diag, PLUMB_BAD_INPUT, l->path, l->line, column,
-                    "expected %s, found '%.*s'", what, (int)length, l->at);
+  return plumb_fail(l->diag, PLUMB_BAD_INPUT, l->path, l->line, column, "expected %s, found '%.*s'",
+                    what, (int)length, l->at);
 }
 
 bool plumb_lexer_line_end(plumb_lexer *l) {
@@ -37,7 +37,9 @@ bool plumb_lexer_text_end(plumb_lexer *l) {
   return false;
 }
 
-static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.'; }
+static bool is_word(char c) {
+  return isalnum((unsigned char)c) || c == '_' || c == '.';
+}
 
 bool plumb_lexer_take(plumb_lexer *l, const char *text) {
   if (plumb_lexer_line_end(l)) return false;
@@ -83,8 +85,8 @@ plumb_status plumb_lexer_number(plumb_lexer *l, uint64_t limit, uint64_t *out_va
     if (__builtin_mul_overflow(value, (uint64_t)base, &value) ||
         __builtin_add_overflow(value, (uint64_t)digit_of(*l->at), &value) || value > limit) {
       l->at = start;
-      return plumb_lexer_fail(l, plumb_arena_printf(l->arena, "a number of at most %llu",
-                                                    (unsigned long long)limit));
+      return plumb_lexer_fail(
+          l, plumb_arena_printf(l->arena, "a number of at most %llu", (unsigned long long)limit));
     }
     l->at++;
   }

@@ -23,8 +23,8 @@ static void link_inst(plumb_program *p, plumb_inst *inst) {
     return;
   }
   inst->op = PLUMB_OP_UNSUPPORTED;
-  inst->imm = plumb_string_add(
-      p, plumb_arena_printf(p->arena, "call of undefined function %s", name));
+  inst->imm =
+      plumb_string_add(p, plumb_arena_printf(p->arena, "call of undefined function %s", name));
 }
 
 static void link_global_address(plumb_program *p, plumb_inst *inst) {

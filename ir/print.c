@@ -42,10 +42,10 @@ static void print_reg(plumb_text *out, const plumb_program *p, plumb_reg r) {
 static void print_flags(plumb_text *out, uint32_t flags) {
   flags &= ~(uint32_t)PLUMB_FLAG_GUARD_NOT; /* printed with the guard */
   const char *separator = " flags=";
-#define PLUMB_FLAG_ROW(name, text, bit)                  \
-  if (flags & (1u << (bit))) {                           \
-    plumb_text_printf(out, "%s%s", separator, text);     \
-    separator = ",";                                     \
+#define PLUMB_FLAG_ROW(name, text, bit) \
+  if (flags & (1u << (bit))) { \
+    plumb_text_printf(out, "%s%s", separator, text); \
+    separator = ","; \
   }
 #include "ir/enums.def"
 #undef PLUMB_FLAG_ROW
@@ -109,8 +109,8 @@ static void print_inst(plumb_text *out, const plumb_program *p, const plumb_func
     plumb_text_printf(out, " imm=%" PRId64, inst->imm);
   }
   /* A callee's number is found again from its name. */
-  bool named = inst->op == PLUMB_OP_CALL || inst->op == PLUMB_OP_LAUNCH ||
-               inst->op == PLUMB_OP_UNSUPPORTED;
+  bool named =
+      inst->op == PLUMB_OP_CALL || inst->op == PLUMB_OP_LAUNCH || inst->op == PLUMB_OP_UNSUPPORTED;
   if (inst->target != UINT32_MAX && !named) plumb_text_printf(out, " to=%" PRIu32, inst->target);
   if (inst->target2 != UINT32_MAX) plumb_text_printf(out, " else=%" PRIu32, inst->target2);
   print_loc(out, p, inst->loc);

@@ -95,8 +95,7 @@ static void index_insert(plumb_program *p, index_table *t, uint64_t hash, uint32
     index_table grown = {.capacity = t->capacity ? t->capacity * 2 : 64};
     grown.cells = PLUMB_NEW_ARRAY(p->arena, uint32_t, grown.capacity);
     for (size_t i = 0; i < t->capacity; i++)
-      if (t->cells[i])
-        index_insert(p, &grown, rehash(p, t->cells[i] - 1), t->cells[i] - 1, rehash);
+      if (t->cells[i]) index_insert(p, &grown, rehash(p, t->cells[i] - 1), t->cells[i] - 1, rehash);
     *t = grown;
   }
   size_t at = hash & (t->capacity - 1);
@@ -105,8 +104,8 @@ static void index_insert(plumb_program *p, index_table *t, uint64_t hash, uint32
   t->used++;
 }
 
-static bool index_find(const plumb_program *p, const index_table *t, uint64_t hash,
-                       const void *key, index_equal equal, uint32_t *out_position) {
+static bool index_find(const plumb_program *p, const index_table *t, uint64_t hash, const void *key,
+                       index_equal equal, uint32_t *out_position) {
   if (!t->capacity) return false;
   for (size_t at = hash & (t->capacity - 1); t->cells[at]; at = (at + 1) & (t->capacity - 1))
     if (equal(p, t->cells[at] - 1, key)) {
@@ -151,8 +150,8 @@ plumb_function *plumb_program_find(const plumb_program *p, const char *name) {
 
 static plumb_param *append_param(plumb_function *f, const char *name, plumb_dtype type) {
   plumb_arena *arena = f->program->arena;
-  f->params = plumb_arena_grow(arena, f->params, &f->param_capacity, f->param_count + 1,
-                               sizeof *f->params);
+  f->params =
+      plumb_arena_grow(arena, f->params, &f->param_capacity, f->param_count + 1, sizeof *f->params);
   plumb_param *param = &f->params[f->param_count++];
   *param = (plumb_param){.name = name ? plumb_arena_copy_string(arena, name) : NULL,
                          .type = type,
@@ -230,8 +229,8 @@ plumb_reg plumb_constant128(plumb_program *p, uint64_t lo, uint64_t hi) {
 }
 
 uint32_t plumb_block_create(plumb_function *f) {
-  f->blocks = plumb_arena_grow(f->program->arena, f->blocks, &f->block_capacity,
-                               f->block_count + 1, sizeof *f->blocks);
+  f->blocks = plumb_arena_grow(f->program->arena, f->blocks, &f->block_capacity, f->block_count + 1,
+                               sizeof *f->blocks);
   f->blocks[f->block_count] = (plumb_block){.reconverge = UINT32_MAX};
   return (uint32_t)f->block_count++;
 }
@@ -250,8 +249,7 @@ size_t plumb_global_create(plumb_program *p, const char *name, plumb_space space
 size_t plumb_program_find_global(const plumb_program *p, const char *name) {
   size_t found = SIZE_MAX;
   for (size_t i = 0; i < p->global_count; i++)
-    if (strcmp(p->globals[i].name, name) == 0 &&
-        (found == SIZE_MAX || p->globals[found].external))
+    if (strcmp(p->globals[i].name, name) == 0 && (found == SIZE_MAX || p->globals[found].external))
       found = i;
   return found;
 }
@@ -279,8 +277,7 @@ static bool loc_equal(const plumb_program *p, uint32_t position, const void *key
          strcmp(a->file ? a->file : "", b->file ? b->file : "") == 0;
 }
 
-uint32_t plumb_loc_add(plumb_program *p, const char *file, int line, int column,
-                       int stage_line) {
+uint32_t plumb_loc_add(plumb_program *p, const char *file, int line, int column, int stage_line) {
   plumb_loc loc = {file, line, column, stage_line};
   uint64_t hash = loc_key_hash(&loc);
   uint32_t position;
@@ -290,8 +287,8 @@ uint32_t plumb_loc_add(plumb_program *p, const char *file, int line, int column,
     const char *last = p->locs[p->loc_count - 1].file;
     loc.file = last && strcmp(last, file) == 0 ? last : plumb_arena_copy_string(p->arena, file);
   }
-  p->locs = plumb_arena_grow(p->arena, p->locs, &p->loc_capacity, p->loc_count + 1,
-                             sizeof *p->locs);
+  p->locs =
+      plumb_arena_grow(p->arena, p->locs, &p->loc_capacity, p->loc_count + 1, sizeof *p->locs);
   position = (uint32_t)p->loc_count;
   p->locs[p->loc_count++] = loc;
   index_insert(p, p->loc_index, hash, position, loc_hash);

@@ -177,7 +177,9 @@ typedef uint32_t plumb_reg;
 static inline bool plumb_reg_is_const(plumb_reg r) {
   return (r & PLUMB_CONST_BIT) != 0 && r != PLUMB_NO_REG;
 }
-static inline uint32_t plumb_reg_const_index(plumb_reg r) { return r & ~PLUMB_CONST_BIT; }
+static inline uint32_t plumb_reg_const_index(plumb_reg r) {
+  return r & ~PLUMB_CONST_BIT;
+}
 
 /* A constant operand: a type and its bits (hi only for i128). */
 typedef struct plumb_const {
@@ -187,22 +189,22 @@ typedef struct plumb_const {
 } plumb_const;
 
 typedef struct plumb_inst {
-  uint16_t op;       /* plumb_op */
-  uint8_t type;      /* plumb_dtype */
-  uint8_t type2;     /* plumb_dtype, source type of CVT, CMP and CLASSIFY */
-  uint8_t round;     /* plumb_round */
-  uint8_t space;     /* plumb_space */
-  uint8_t sub;       /* op's own enumeration */
+  uint16_t op;        /* plumb_op */
+  uint8_t type;       /* plumb_dtype */
+  uint8_t type2;      /* plumb_dtype, source type of CVT, CMP and CLASSIFY */
+  uint8_t round;      /* plumb_round */
+  uint8_t space;      /* plumb_space */
+  uint8_t sub;        /* op's own enumeration */
   uint8_t align_log2; /* LOAD, STORE: promised alignment; checked by the executor
                          only as the natural alignment of the whole access */
-  uint32_t flags;    /* plumb_flag */
-  plumb_reg guard;   /* i1 register or PLUMB_NO_REG */
-  uint32_t first;    /* fn->regs_used[first ...]: results, then operands */
+  uint32_t flags;     /* plumb_flag */
+  plumb_reg guard;    /* i1 register or PLUMB_NO_REG */
+  uint32_t first;     /* fn->regs_used[first ...]: results, then operands */
   uint16_t results;
   uint16_t operands;
-  uint32_t target;   /* block index; for LAUNCH/CALL after linking: function index */
+  uint32_t target; /* block index; for LAUNCH/CALL after linking: function index */
   uint32_t target2;
-  uint32_t loc;      /* program->locs index; 0 is unknown */
+  uint32_t loc; /* program->locs index; 0 is unknown */
   int64_t imm;
 } plumb_inst;
 
@@ -218,9 +220,9 @@ typedef struct plumb_loc {
 typedef struct plumb_block {
   uint32_t first; /* instruction index, set by plumb_program_finish */
   uint32_t count;
-  uint32_t order; /* scheduling order: the strand with the lowest runs first.
-                     Bourdoncle's weak topological order, so that loops are
-                     contiguous and lanes reconverge at post-dominators */
+  uint32_t order;      /* scheduling order: the strand with the lowest runs first.
+                          Bourdoncle's weak topological order, so that loops are
+                          contiguous and lanes reconverge at post-dominators */
   uint32_t reconverge; /* block index of the immediate post-dominator, or UINT32_MAX */
   /* while building */
   plumb_inst *insts;
@@ -230,10 +232,10 @@ typedef struct plumb_block {
 typedef enum plumb_function_kind { PLUMB_HOST, PLUMB_KERNEL, PLUMB_DEVICE } plumb_function_kind;
 
 typedef struct plumb_param {
-  const char *name;  /* may be NULL */
-  plumb_dtype type;  /* scalar type; aggregates: I8 with size_bytes > 1 */
-  plumb_reg reg;     /* host and device functions */
-  uint32_t offset;   /* kernels: byte offset in the param space */
+  const char *name; /* may be NULL */
+  plumb_dtype type; /* scalar type; aggregates: I8 with size_bytes > 1 */
+  plumb_reg reg;    /* host and device functions */
+  uint32_t offset;  /* kernels: byte offset in the param space */
   uint32_t size_bytes;
   uint32_t align;
 } plumb_param;
@@ -259,22 +261,22 @@ typedef struct plumb_function {
   size_t block_count, block_capacity;
   uint32_t **tables; /* jump tables of SWITCH: [0] is the length, then block indexes */
   size_t table_count, table_capacity;
-  uint32_t frame_bytes; /* static local memory a lane */
-  uint32_t max_threads; /* .maxntid product or 0 */
+  uint32_t frame_bytes;         /* static local memory a lane */
+  uint32_t max_threads;         /* .maxntid product or 0 */
   uint32_t required_threads[3]; /* .reqntid or 0 */
   /* set by plumb_program_finish */
   plumb_inst *insts;
   size_t inst_count;
-  uint32_t *reg_slots; /* byte offset of each register in a lane-scaled register file:
-                          its lanes start at reg_slots[r] * lanes; shared by liveness */
-  uint32_t slot_bytes; /* register file bytes a lane */
+  uint32_t *reg_slots;    /* byte offset of each register in a lane-scaled register file:
+                             its lanes start at reg_slots[r] * lanes; shared by liveness */
+  uint32_t slot_bytes;    /* register file bytes a lane */
   bool uses_global_order; /* atomics with results, volatile, fences or acquire/release on
                              global memory: blocks must not run in parallel */
 } plumb_function;
 
 typedef struct plumb_global {
   const char *name;
-  plumb_space space; /* GLOBAL, CONST, SHARED */
+  plumb_space space;   /* GLOBAL, CONST, SHARED */
   uint64_t size_bytes; /* 0 with `dynamic`: the launch's dynamic shared memory */
   uint32_t align;
   const uint8_t *init; /* NULL: uninitialised (shared) or zero (global, const) when zeroed */
@@ -379,16 +381,16 @@ plumb_reg plumb_build_cmp(plumb_builder *b, plumb_cmp predicate, plumb_dtype ope
 /* flags: PLUMB_FLAG_*; round is used for float results and float to int. */
 plumb_reg plumb_build_cvt(plumb_builder *b, plumb_dtype to, plumb_dtype from, plumb_reg value,
                           uint32_t flags, plumb_round round);
-plumb_reg plumb_build_load(plumb_builder *b, plumb_dtype type, plumb_space space,
-                           plumb_reg address, int64_t offset);
+plumb_reg plumb_build_load(plumb_builder *b, plumb_dtype type, plumb_space space, plumb_reg address,
+                           int64_t offset);
 void plumb_build_store(plumb_builder *b, plumb_dtype type, plumb_space space, plumb_reg address,
                        int64_t offset, plumb_reg value);
 void plumb_build_bra(plumb_builder *b, uint32_t target);
 void plumb_build_condbr(plumb_builder *b, plumb_reg condition, uint32_t target, uint32_t target2);
 void plumb_build_ret(plumb_builder *b, const plumb_reg *values, size_t count);
 /* Moves values[i] to results[i] as if all at once (block arguments, phis). */
-void plumb_build_parallel_moves(plumb_builder *b, const plumb_reg *results,
-                                const plumb_reg *values, size_t count);
+void plumb_build_parallel_moves(plumb_builder *b, const plumb_reg *results, const plumb_reg *values,
+                                size_t count);
 /* Call by name; the link step finds the function. */
 plumb_inst *plumb_build_call(plumb_builder *b, const char *callee, const plumb_reg *results,
                              size_t result_count, const plumb_reg *args, size_t arg_count);

@@ -13,9 +13,15 @@ typedef struct reader {
   plumb_program *p;
 } reader;
 
-static const char *space_text(unsigned i) { return plumb_space_texts[i]; }
-static const char *round_text(unsigned i) { return plumb_round_texts[i]; }
-static const char *mnemonic_text(unsigned i) { return plumb_op_table[i].mnemonic; }
+static const char *space_text(unsigned i) {
+  return plumb_space_texts[i];
+}
+static const char *round_text(unsigned i) {
+  return plumb_round_texts[i];
+}
+static const char *mnemonic_text(unsigned i) {
+  return plumb_op_table[i].mnemonic;
+}
 
 static plumb_status read_u32(reader *r, uint32_t *out_value) {
   uint64_t value;
@@ -147,8 +153,8 @@ static plumb_status read_results(reader *r, plumb_function *f) {
   while (!plumb_lexer_line_end(&r->lex)) {
     plumb_dtype type;
     PLUMB_TRY(plumb_lexer_type(&r->lex, &type));
-    f->result_types = plumb_arena_grow(r->p->arena, f->result_types, &capacity,
-                                       f->result_count + 1, sizeof *f->result_types);
+    f->result_types = plumb_arena_grow(r->p->arena, f->result_types, &capacity, f->result_count + 1,
+                                       sizeof *f->result_types);
     f->result_types[f->result_count++] = type;
   }
   return PLUMB_OK;
@@ -212,10 +218,10 @@ static plumb_status read_flags(reader *r, uint32_t *flags) {
   plumb_lexer *l = &r->lex;
   do {
     bool known = false;
-#define PLUMB_FLAG_ROW(name, text, bit)             \
-  if (!known && plumb_lexer_take(l, text)) {        \
-    known = true;                                   \
-    *flags |= 1u << (bit);                          \
+#define PLUMB_FLAG_ROW(name, text, bit) \
+  if (!known && plumb_lexer_take(l, text)) { \
+    known = true; \
+    *flags |= 1u << (bit); \
   }
 #include "ir/enums.def"
 #undef PLUMB_FLAG_ROW

@@ -13,7 +13,9 @@ static const struct {
     {PLUMB_STAGE_PROGRAM, "program", ".plumb"},
 };
 
-const char *plumb_stage_kind_text(plumb_stage_kind kind) { return kinds[kind].text; }
+const char *plumb_stage_kind_text(plumb_stage_kind kind) {
+  return kinds[kind].text;
+}
 
 bool plumb_stage_kind_from_path(const char *path, plumb_stage_kind *out_kind) {
   const char *dot = strrchr(path, '.');

@@ -2,7 +2,9 @@
 #include "ir/print.h"
 
 #define GETTER(name, expression) \
-  static const char *get_##name(unsigned sub) { return expression; }
+  static const char *get_##name(unsigned sub) { \
+    return expression; \
+  }
 GETTER(sreg, plumb_sreg_texts[sub])
 GETTER(cmp, plumb_cmp_texts[sub])
 GETTER(nan_rule, plumb_nan_rule_texts[sub])

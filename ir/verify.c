@@ -12,14 +12,15 @@ typedef struct place {
 } place;
 
 static plumb_status reject(const place *at, const char *what) {
-  const char *op = at->inst && at->inst->op < PLUMB_OP_COUNT ? plumb_op_table[at->inst->op].mnemonic
-                                                             : "?";
+  const char *op =
+      at->inst && at->inst->op < PLUMB_OP_COUNT ? plumb_op_table[at->inst->op].mnemonic : "?";
   const plumb_loc *loc =
       at->inst && at->inst->loc < at->p->loc_count ? &at->p->locs[at->inst->loc] : NULL;
-  return plumb_fail(at->diag, PLUMB_BAD_INPUT, loc && loc->file ? loc->file : at->p->name,
-                    loc ? loc->line : 0, loc ? loc->column : 0,
-                    "the program does not verify: function '%s', block %zu, instruction %zu (%s): %s",
-                    at->f->name, at->block, at->index, op, what);
+  return plumb_fail(
+      at->diag, PLUMB_BAD_INPUT, loc && loc->file ? loc->file : at->p->name, loc ? loc->line : 0,
+      loc ? loc->column : 0,
+      "the program does not verify: function '%s', block %zu, instruction %zu (%s): %s",
+      at->f->name, at->block, at->index, op, what);
 }
 
 static bool reg_ok(const place *at, plumb_reg r) {
@@ -119,7 +120,8 @@ static plumb_status check_types(const place *at) {
   for (size_t k = 0; k < inst->results; k++) {
     plumb_dtype type = result_type(inst, k);
     if (type == PLUMB_DTYPE_COUNT && is_uniform(inst)) type = (plumb_dtype)inst->type;
-    if (type != PLUMB_DTYPE_COUNT) PLUMB_TRY(want(at, results[k], type, "a result has another size"));
+    if (type != PLUMB_DTYPE_COUNT)
+      PLUMB_TRY(want(at, results[k], type, "a result has another size"));
   }
   for (size_t k = 0; k < inst->operands; k++) {
     plumb_dtype type = operand_type(inst, k);
@@ -138,11 +140,13 @@ static plumb_status check_types(const place *at) {
     case PLUMB_OP_ALLOCA:
       return want(at, operands[0], PLUMB_I64, "the operand is no i64");
     case PLUMB_OP_SHFL:
-      for (int k = 0; k < 4; k++) PLUMB_TRY(want(at, operands[k], PLUMB_I32, "an operand is no i32"));
+      for (int k = 0; k < 4; k++)
+        PLUMB_TRY(want(at, operands[k], PLUMB_I32, "an operand is no i32"));
       return want(at, results[1], PLUMB_I1, "the second result is no i1");
     case PLUMB_OP_LAUNCH:
       if (inst->operands < 7) return reject(at, "a launch needs seven sizes");
-      for (int k = 0; k < 7; k++) PLUMB_TRY(want(at, operands[k], PLUMB_I64, "a launch size is no i64"));
+      for (int k = 0; k < 7; k++)
+        PLUMB_TRY(want(at, operands[k], PLUMB_I64, "a launch size is no i64"));
       return PLUMB_OK;
     default:
       return PLUMB_OK;
@@ -161,7 +165,8 @@ static bool sub_ok(const plumb_inst *inst) {
     case PLUMB_OP_MATH:
       return inst->sub < PLUMB_MATH_COUNT && inst->operands == plumb_math_table[inst->sub].arity;
     case PLUMB_OP_APPROX:
-      return inst->sub < PLUMB_APPROX_COUNT && inst->operands == plumb_approx_table[inst->sub].arity;
+      return inst->sub < PLUMB_APPROX_COUNT &&
+             inst->operands == plumb_approx_table[inst->sub].arity;
     case PLUMB_OP_ATOMIC:
       return inst->sub < PLUMB_ATOMIC_COUNT &&
              inst->operands == (inst->sub == PLUMB_ATOMIC_CAS ? 3 : 2) && inst->results <= 1;
@@ -189,7 +194,8 @@ static plumb_status check_references(const place *at) {
       if (inst->target2 >= f->block_count) return reject(at, "a target block does not exist");
       return inst->target < f->block_count ? PLUMB_OK : reject(at, "a target block does not exist");
     case PLUMB_OP_BRA:
-      return inst->target < f->block_count ? PLUMB_OK : reject(at, "the target block does not exist");
+      return inst->target < f->block_count ? PLUMB_OK
+                                           : reject(at, "the target block does not exist");
     case PLUMB_OP_SWITCH:
       if (inst->imm < 0 || (size_t)inst->imm >= f->table_count || inst->target >= f->block_count)
         return reject(at, "its jump table does not exist");

@@ -28,7 +28,8 @@ static plumb_program *create_program(plumb_device_lowering *l, plumb_status *sta
 void plumb_device_append_llvm(plumb_device_lowering *l, LLVMModuleRef module, const char *step) {
   char *text = LLVMPrintModuleToString(module);
   size_t length = strlen(text);
-  plumb_stage *last = l->ladder->stage_count ? &l->ladder->stages[l->ladder->stage_count - 1] : NULL;
+  plumb_stage *last =
+      l->ladder->stage_count ? &l->ladder->stages[l->ladder->stage_count - 1] : NULL;
   if (last && last->kind == PLUMB_STAGE_LLVM && last->text_length == length &&
       memcmp(last->text, text, length) == 0) {
     l->ladder->unchanged_steps++;
@@ -158,12 +159,11 @@ plumb_status plumb_device_lower(plumb_device_lowering *l, LLVMModuleRef module,
   if (status == PLUMB_OK) {
     /* LLVM's pass answers __CUDA_PREC_SQRT with 0, nvcc with 1 (the default): decide here. */
     if (plumb_llvm_resolve_reflect(module)) plumb_device_append_llvm(l, module, "resolve reflect");
-    const char *pipeline =
-        l->options->llvm_pipeline ? l->options->llvm_pipeline : "default<O2>";
+    const char *pipeline = l->options->llvm_pipeline ? l->options->llvm_pipeline : "default<O2>";
     char *error = plumb_gate_run(module, machine, pipeline, observe_pass, l);
     if (error) {
-      status = plumb_fail(diag, PLUMB_BAD_INPUT, l->path, 0, 0, "LLVM pipeline '%s': %s",
-                          pipeline, error);
+      status = plumb_fail(diag, PLUMB_BAD_INPUT, l->path, 0, 0, "LLVM pipeline '%s': %s", pipeline,
+                          error);
       plumb_gate_release_message(error);
     }
   }

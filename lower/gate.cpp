@@ -59,7 +59,7 @@ char *copy_message(const std::string &message) {
   return copy;
 }
 
-}  // namespace
+} // namespace
 
 extern "C" char *plumb_gate_run(LLVMModuleRef module_ref, LLVMTargetMachineRef machine_ref,
                                 const char *pipeline, plumb_gate_observer observer, void *user) {
@@ -91,4 +91,6 @@ extern "C" char *plumb_gate_run(LLVMModuleRef module_ref, LLVMTargetMachineRef m
   return nullptr;
 }
 
-extern "C" void plumb_gate_release_message(char *message) { free(message); }
+extern "C" void plumb_gate_release_message(char *message) {
+  free(message);
+}

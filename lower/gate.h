@@ -18,7 +18,8 @@ typedef void (*plumb_gate_observer)(void *user, const char *pass, LLVMModuleRef 
 
 /* Runs `pipeline` (a textual LLVM pipeline, "default<O2>") over the module in place.
  * A pass that leaves the printed module as it was is not reported.
- * `observer` may be NULL. Returns NULL, or a message to be released with plumb_gate_release_message. */
+ * `observer` may be NULL. Returns NULL, or a message to be released with
+ * plumb_gate_release_message. */
 char *plumb_gate_run(LLVMModuleRef module, LLVMTargetMachineRef machine, const char *pipeline,
                      plumb_gate_observer observer, void *user);
 void plumb_gate_release_message(char *message);

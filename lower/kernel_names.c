@@ -2,7 +2,9 @@
 
 #include "mlir-c/BuiltinAttributes.h"
 
-static MlirStringRef ref(const char *text) { return mlirStringRefCreateFromCString(text); }
+static MlirStringRef ref(const char *text) {
+  return mlirStringRefCreateFromCString(text);
+}
 
 bool plumb_is_gpu_module(MlirOperation op) {
   return mlirStringRefEqual(mlirIdentifierStr(mlirOperationGetName(op)), ref("gpu.module"));
@@ -25,7 +27,8 @@ static MlirBlock body_of(MlirOperation op) {
 /* An operation of the same name in a gpu.module before `scope`. */
 static bool name_taken(MlirModule module, MlirOperation scope, MlirOperation op) {
   for (MlirOperation m = mlirBlockGetFirstOperation(mlirModuleGetBody(module));
-       !mlirOperationIsNull(m) && !mlirOperationEqual(m, scope); m = mlirOperationGetNextInBlock(m)) {
+       !mlirOperationIsNull(m) && !mlirOperationEqual(m, scope);
+       m = mlirOperationGetNextInBlock(m)) {
     if (!plumb_is_gpu_module(m)) continue;
     for (MlirOperation f = mlirBlockGetFirstOperation(body_of(m)); !mlirOperationIsNull(f);
          f = mlirOperationGetNextInBlock(f))

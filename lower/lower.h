@@ -32,14 +32,12 @@ plumb_status plumb_lower_split_pipeline(plumb_arena *arena, const char *pipeline
  * ladder with an undecided stage that carries the compiler's message.
  * PLUMB_BAD_INPUT  the text does not parse or verify, or an unknown pass */
 plumb_status plumb_lower_mlir(plumb_ladder *ladder, const char *path, const char *text,
-                              size_t length, const plumb_lower_options *options,
-                              plumb_diag *diag);
+                              size_t length, const plumb_lower_options *options, plumb_diag *diag);
 
 /* LLVM IR text (device code) to a ladder: the text itself, its import into MLIR, then
  * LLVM's passes one by one, then PTX. */
 plumb_status plumb_lower_llvm(plumb_ladder *ladder, const char *path, const char *text,
-                              size_t length, const plumb_lower_options *options,
-                              plumb_diag *diag);
+                              size_t length, const plumb_lower_options *options, plumb_diag *diag);
 
 /* One stage that is not lowered further (a ready-made file of any kind). */
 plumb_status plumb_lower_single(plumb_ladder *ladder, plumb_stage_kind kind, const char *path,

@@ -16,7 +16,9 @@
 #include "mlir-c/RegisterEverything.h"
 #include "mlir-c/Target/LLVMIR.h"
 
-static MlirStringRef text_ref(const char *text) { return mlirStringRefCreateFromCString(text); }
+static MlirStringRef text_ref(const char *text) {
+  return mlirStringRefCreateFromCString(text);
+}
 
 static void append_to_text(MlirStringRef part, void *user) {
   plumb_text_append(user, part.data, part.length);
@@ -33,8 +35,7 @@ static plumb_text print_operation(plumb_arena *arena, MlirOperation op) {
 static void append_mlir(plumb_ladder *ladder, MlirModule module, const char *step) {
   plumb_text text = print_operation(ladder->arena, mlirModuleGetOperation(module));
   plumb_stage *last = ladder->stage_count ? &ladder->stages[ladder->stage_count - 1] : NULL;
-  if (last && last->text_length == text.length &&
-      memcmp(last->text, text.data, text.length) == 0) {
+  if (last && last->text_length == text.length && memcmp(last->text, text.data, text.length) == 0) {
     ladder->unchanged_steps++;
     return;
   }
@@ -127,8 +128,7 @@ static void append_failed_step(plumb_ladder *ladder, plumb_stage_kind kind, cons
 }
 
 plumb_status plumb_lower_mlir(plumb_ladder *ladder, const char *path, const char *text,
-                              size_t length, const plumb_lower_options *options,
-                              plumb_diag *diag) {
+                              size_t length, const plumb_lower_options *options, plumb_diag *diag) {
   (void)length;
   const char **steps;
   size_t step_count;
@@ -194,8 +194,7 @@ static plumb_status round_trip(plumb_ladder *ladder, const char *path, LLVMModul
 }
 
 plumb_status plumb_lower_llvm(plumb_ladder *ladder, const char *path, const char *text,
-                              size_t length, const plumb_lower_options *options,
-                              plumb_diag *diag) {
+                              size_t length, const plumb_lower_options *options, plumb_diag *diag) {
   LLVMContextRef context = LLVMContextCreate();
   LLVMModuleRef module = NULL, exported = NULL;
   plumb_status status = parse_llvm(context, path, text, length, &module, diag);
@@ -269,8 +268,7 @@ plumb_status plumb_lower_single(plumb_ladder *ladder, plumb_stage_kind kind, con
       PLUMB_TRY(plumb_program_read(ladder->arena, path, text, length, &program, diag));
       break;
   }
-  plumb_stage *stage =
-      plumb_ladder_append(ladder, kind, "source", text, length, program, NULL);
+  plumb_stage *stage = plumb_ladder_append(ladder, kind, "source", text, length, program, NULL);
   if (!stage->program) {
     if (diag) *diag = stage->problem;
     return PLUMB_BAD_INPUT;

@@ -75,13 +75,11 @@ static plumb_status split(splitter *s, const char *prefix, const char *suffix, c
     if (open && close[-1] == ')') {
       bool root = strncmp(at, "builtin.module", (size_t)(open - at)) == 0 && !*prefix;
       const char *inner_prefix =
-          root ? prefix
-               : plumb_arena_printf(s->arena, "%s%.*s(", prefix, (int)(open - at), at);
+          root ? prefix : plumb_arena_printf(s->arena, "%s%.*s(", prefix, (int)(open - at), at);
       const char *inner_suffix = root ? suffix : plumb_arena_printf(s->arena, ")%s", suffix);
       PLUMB_TRY(split(s, inner_prefix, inner_suffix, open + 1, close - 1, depth + 1));
     } else {
-      s->steps = plumb_arena_grow(s->arena, s->steps, &s->capacity, s->count + 1,
-                                  sizeof *s->steps);
+      s->steps = plumb_arena_grow(s->arena, s->steps, &s->capacity, s->count + 1, sizeof *s->steps);
       s->steps[s->count++] =
           plumb_arena_printf(s->arena, "%s%.*s%s", prefix, (int)(close - at), at, suffix);
     }

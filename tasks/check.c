@@ -35,8 +35,8 @@ static bool ends_with(const char *text, const char *ending) {
 
 static void add_note(check *k, const char *note) {
   plumb_report *r = k->report;
-  r->notes = plumb_arena_grow(k->arena, r->notes, &r->note_capacity, r->note_count + 1,
-                              sizeof *r->notes);
+  r->notes =
+      plumb_arena_grow(k->arena, r->notes, &r->note_capacity, r->note_count + 1, sizeof *r->notes);
   r->notes[r->note_count++] = note;
 }
 
@@ -339,9 +339,8 @@ static plumb_status save_stage(check *k, plumb_stage_report *s) {
   char step[48];
   size_t n = 0;
   for (const char *c = s->stage->step; *c && n + 1 < sizeof step; c++)
-    step[n++] = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9')
-                    ? *c
-                    : '-';
+    step[n++] =
+        (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ? *c : '-';
   step[n] = 0;
   const char *side_name = strcmp(s->side, "candidate (nvcc)") == 0 ? "candidate-nvcc" : s->side;
   s->file = plumb_arena_printf(k->arena, "%s/%s-%03d-%s.%s", k->options->save, side_name,

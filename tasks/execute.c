@@ -20,7 +20,8 @@ static plumb_status array_create(plumb_arena *arena, const plumb_case *c,
       return plumb_fail(diag, PLUMB_BAD_INPUT, c->task->path, tensor->dims[d].line, 0,
                         "tensor %s: dimension '%s' is %lld", tensor->name, tensor->dims[d].text,
                         (long long)out->dims[d]);
-    if (__builtin_mul_overflow(out->count, (size_t)out->dims[d], &out->count)) out->count = SIZE_MAX;
+    if (__builtin_mul_overflow(out->count, (size_t)out->dims[d], &out->count))
+      out->count = SIZE_MAX;
   }
   if (out->count > ((size_t)1 << 32) / bytes)
     return plumb_fail(diag, PLUMB_BAD_INPUT, c->task->path, tensor->line, 0,
@@ -45,9 +46,9 @@ static plumb_status read_file_fill(plumb_arena *arena, const plumb_case *c,
   return PLUMB_OK;
 }
 
-plumb_status plumb_case_create(plumb_arena *arena, const plumb_task *task,
-                               plumb_task_shape shape, size_t fill_index, uint64_t seed,
-                               plumb_case **out_case, plumb_diag *diag) {
+plumb_status plumb_case_create(plumb_arena *arena, const plumb_task *task, plumb_task_shape shape,
+                               size_t fill_index, uint64_t seed, plumb_case **out_case,
+                               plumb_diag *diag) {
   plumb_case *c = PLUMB_NEW(arena, plumb_case);
   *c = (plumb_case){.task = task, .shape = shape, .fill_index = fill_index, .seed = seed};
   c->tensors = PLUMB_NEW_ARRAY(arena, plumb_array, task->tensor_count);
@@ -77,9 +78,13 @@ typedef struct session {
   plumb_outcome *out;
 } session;
 
-static void outcome_fail(plumb_outcome *out, plumb_status status) { out->status = status; }
+static void outcome_fail(plumb_outcome *out, plumb_status status) {
+  out->status = status;
+}
 
-static size_t array_bytes(const plumb_array *a) { return a->count * plumb_dtype_bytes(a->type); }
+static size_t array_bytes(const plumb_array *a) {
+  return a->count * plumb_dtype_bytes(a->type);
+}
 
 /* Places every tensor; outputs are poisoned, so that a result never written shows. */
 static plumb_status place_tensors(session *s, const plumb_stage *stage) {
@@ -134,7 +139,8 @@ static plumb_status check_inputs(session *s) {
     size_t bytes = array_bytes(&s->c->tensors[i]);
     void *now = plumb_arena_alloc(s->arena, bytes);
     PLUMB_TRY(plumb_machine_read(s->machine, s->addresses[i], now, NULL, bytes, &s->out->problem));
-    if (memcmp(now, s->c->tensors[i].data, bytes) != 0) s->out->changed_input = task->tensors[i].name;
+    if (memcmp(now, s->c->tensors[i].data, bytes) != 0)
+      s->out->changed_input = task->tensors[i].name;
   }
   return PLUMB_OK;
 }
@@ -161,7 +167,8 @@ static plumb_status fit(const plumb_task *task, const char *what, size_t positio
   if (value->kind == PLUMB_MLIR_SCALAR || value->dtype != t->type || value->rank != t->rank)
     return plumb_fail(diag, PLUMB_BAD_INPUT, task->path, t->line, 0,
                       "tensor %s (%s, rank %zu) does not fit %s %zu of the reference, which is %s",
-                      t->name, plumb_dtype_table[t->type].text, t->rank, what, position, value->text);
+                      t->name, plumb_dtype_table[t->type].text, t->rank, what, position,
+                      value->text);
   return PLUMB_OK;
 }
 
@@ -195,8 +202,8 @@ static plumb_status plan_inputs(plumb_arena *arena, const plumb_task *task,
       PLUMB_TRY(fit(task, "input", i, &signature->inputs[i], tensors[i], diag));
     else if (!scalar || !scalars[i].text)
       return plumb_fail(diag, PLUMB_BAD_INPUT, task->path, side->source_line, 0,
-                        "reference: nothing is given for input %zu of %s (%s); list 'arguments'",
-                        i, plan->entry, signature->inputs[i].text);
+                        "reference: nothing is given for input %zu of %s (%s); list 'arguments'", i,
+                        plan->entry, signature->inputs[i].text);
   }
   plan->input_tensors = tensors;
   plan->input_scalars = scalars;
@@ -245,8 +252,8 @@ static plumb_status scalar_bits(session *s, plumb_task_expression e, plumb_dtype
                                 uint64_t *out_bits) {
   int64_t value;
   PLUMB_TRY(plumb_task_evaluate(s->c->task, &s->c->shape, e, &value, &s->out->problem));
-  *out_bits = plumb_dtype_is_float(type) ? plumb_dtype_from_double(type, (double)value)
-                                         : (uint64_t)value;
+  *out_bits =
+      plumb_dtype_is_float(type) ? plumb_dtype_from_double(type, (double)value) : (uint64_t)value;
   return PLUMB_OK;
 }
 
@@ -290,11 +297,10 @@ static plumb_status read_result(session *s, size_t tensor, const uint64_t *words
   uint64_t expected = 1;
   for (size_t d = a->rank; d-- > 0;) {
     if (sizes[d] != (uint64_t)a->dims[d])
-      return plumb_fail(&s->out->problem, PLUMB_BAD_INPUT, s->c->task->path,
-                        s->c->task->tensors[tensor].line, 0,
-                        "the reference returns size %lld in dimension %zu of %s; the task says %lld",
-                        (long long)sizes[d], d, s->c->task->tensors[tensor].name,
-                        (long long)a->dims[d]);
+      return plumb_fail(
+          &s->out->problem, PLUMB_BAD_INPUT, s->c->task->path, s->c->task->tensors[tensor].line, 0,
+          "the reference returns size %lld in dimension %zu of %s; the task says %lld",
+          (long long)sizes[d], d, s->c->task->tensors[tensor].name, (long long)a->dims[d]);
     if (a->dims[d] > 1 && strides[d] != expected)
       return plumb_fail(&s->out->problem, PLUMB_UNSUPPORTED, s->c->task->path,
                         s->c->task->tensors[tensor].line, 0, "the reference returns %s strided",
@@ -321,7 +327,8 @@ static plumb_status host_run(session *s, const plumb_stage *stage, const plumb_c
   s->out->counters = result.counters;
   if (result.trap.kind != PLUMB_TRAP_NONE) return PLUMB_OK;
   for (size_t i = 0; i < plan->result_count; i++) {
-    size_t tensor = (size_t)plan->result_tensors[i], words_needed = 3 + 2 * s->c->tensors[tensor].rank;
+    size_t tensor = (size_t)plan->result_tensors[i],
+           words_needed = 3 + 2 * s->c->tensors[tensor].rank;
     if (at + words_needed > result.result_count)
       return plumb_fail(&s->out->problem, PLUMB_INTERNAL, stage->step, 0, 0,
                         "stage %d returns %zu words, %zu are needed", stage->index,
@@ -375,8 +382,8 @@ static plumb_status pack_params(session *s, const plumb_function *kernel, uint8_
       bits = s->addresses[tensor];
       if (p->size_bytes != 8)
         return plumb_fail(&s->out->problem, PLUMB_BAD_INPUT, task->path, side->arguments[i].line, 0,
-                          "argument %zu of kernel %s takes %u bytes; tensor %s is a pointer of 8", i,
-                          kernel->name, p->size_bytes, task->tensors[tensor].name);
+                          "argument %zu of kernel %s takes %u bytes; tensor %s is a pointer of 8",
+                          i, kernel->name, p->size_bytes, task->tensors[tensor].name);
     } else {
       PLUMB_TRY(scalar_bits(s, side->arguments[i], p->type, &bits));
     }

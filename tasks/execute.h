@@ -29,9 +29,9 @@ typedef struct plumb_case {
 
 /* Fills the tensors of a case.
  * PLUMB_BAD_INPUT  a shape that overflows, a file that does not fit */
-plumb_status plumb_case_create(plumb_arena *arena, const plumb_task *task,
-                               plumb_task_shape shape, size_t fill_index, uint64_t seed,
-                               plumb_case **out_case, plumb_diag *diag);
+plumb_status plumb_case_create(plumb_arena *arena, const plumb_task *task, plumb_task_shape shape,
+                               size_t fill_index, uint64_t seed, plumb_case **out_case,
+                               plumb_diag *diag);
 
 typedef struct plumb_outcome {
   plumb_status status; /* not OK: could not run, see problem */
@@ -47,7 +47,7 @@ typedef struct plumb_outcome {
 /* How a host function of stage 0 takes the tensors; see plumb_call_plan_create. */
 typedef struct plumb_call_plan {
   const char *entry;
-  const int *input_tensors;  /* task tensor of each input; -1: a scalar expression */
+  const int *input_tensors; /* task tensor of each input; -1: a scalar expression */
   const plumb_task_expression *input_scalars;
   const plumb_dtype *input_types;
   size_t input_count;

@@ -25,11 +25,13 @@ static plumb_status find_entry(const plumb_stage *stage, plumb_invocation *v,
     }
   }
   if (v->entry && !named)
-    return plumb_fail(diag, PLUMB_BAD_INPUT, v->path, 0, 0, "has no function '%s' to run", v->entry);
+    return plumb_fail(diag, PLUMB_BAD_INPUT, v->path, 0, 0, "has no function '%s' to run",
+                      v->entry);
   *out = named ? named : hosts == 1 ? host : hosts == 0 && kernels == 1 ? kernel : NULL;
   if (!*out)
     return plumb_fail(diag, PLUMB_BAD_INPUT, v->path, 0, 0,
-                      "has %zu host functions and %zu kernels; name one with --entry", hosts, kernels);
+                      "has %zu host functions and %zu kernels; name one with --entry", hosts,
+                      kernels);
   return PLUMB_OK;
 }
 
@@ -55,22 +57,22 @@ static plumb_status bind_host(plumb_arena *arena, const plumb_stage *stage, plum
                                 in->kind == PLUMB_MLIR_SCALAR ? NULL : in->dims, in->rank,
                                 &v->args[i], diag));
     if (v->args[i].is_scalar != (in->kind == PLUMB_MLIR_SCALAR))
-      return plumb_fail(diag, PLUMB_BAD_INPUT, v->path, 0, 0, "argument %zu of %s is %s; got '%.40s'",
-                        i, v->entry, in->text, v->arg_texts[i]);
+      return plumb_fail(diag, PLUMB_BAD_INPUT, v->path, 0, 0,
+                        "argument %zu of %s is %s; got '%.40s'", i, v->entry, in->text,
+                        v->arg_texts[i]);
     for (size_t d = 0; d < in->rank; d++)
       if (v->args[i].array.rank != in->rank ||
           (in->dims[d] >= 0 && in->dims[d] != v->args[i].array.dims[d]))
         return plumb_fail(diag, PLUMB_BAD_INPUT, v->path, 0, 0,
-                          "argument %zu of %s is %s; the shape of '%.40s' does not fit", i, v->entry,
-                          in->text, v->arg_texts[i]);
+                          "argument %zu of %s is %s; the shape of '%.40s' does not fit", i,
+                          v->entry, in->text, v->arg_texts[i]);
   }
   v->result_count = info.result_count;
   v->result_types = PLUMB_NEW_ARRAY(arena, plumb_dtype, info.result_count);
   v->result_ranks = PLUMB_NEW_ARRAY(arena, int, info.result_count);
   for (size_t i = 0; i < info.result_count; i++) {
     v->result_types[i] = info.results[i].dtype;
-    v->result_ranks[i] =
-        info.results[i].kind == PLUMB_MLIR_SCALAR ? -1 : (int)info.results[i].rank;
+    v->result_ranks[i] = info.results[i].kind == PLUMB_MLIR_SCALAR ? -1 : (int)info.results[i].rank;
   }
   return PLUMB_OK;
 }
@@ -96,7 +98,9 @@ plumb_status plumb_invocation_bind(plumb_arena *arena, const plumb_stage *stage0
       type = entry->params[i].type;
       /* PTX has `.b32` parameters: a number with a point is a float of that width. */
       if (!plumb_dtype_is_float(type) && strpbrk(text, ".") && strncmp(text, "0x", 2) != 0)
-        type = plumb_dtype_bytes(type) == 8 ? PLUMB_F64 : plumb_dtype_bytes(type) == 4 ? PLUMB_F32 : type;
+        type = plumb_dtype_bytes(type) == 8   ? PLUMB_F64
+               : plumb_dtype_bytes(type) == 4 ? PLUMB_F32
+                                              : type;
     }
     PLUMB_TRY(plumb_value_parse(arena, text, type, NULL, 0, &v->args[i], diag));
   }
@@ -114,7 +118,9 @@ typedef struct session {
   bool companions;
 } session;
 
-static size_t bytes_of(const plumb_array *a) { return a->count * plumb_dtype_bytes(a->type); }
+static size_t bytes_of(const plumb_array *a) {
+  return a->count * plumb_dtype_bytes(a->type);
+}
 
 static plumb_status place(session *s, const plumb_stage *stage) {
   plumb_diag *diag = &s->out->problem;
@@ -167,9 +173,10 @@ static plumb_status read_back(session *s, uint64_t address, plumb_array *a,
   if (!s->companions) return PLUMB_OK;
   plumb_companion *c = PLUMB_NEW_ARRAY(s->arena, plumb_companion, a->count);
   *out_budgets = PLUMB_NEW_ARRAY(s->arena, plumb_budget, a->count);
-  PLUMB_TRY(plumb_machine_read_companions(s->machine, address, a->type, a->count, c,
-                                          &s->out->problem));
-  for (size_t i = 0; i < a->count; i++) (*out_budgets)[i] = (plumb_budget){c[i].shadow, c[i].lo, c[i].hi};
+  PLUMB_TRY(
+      plumb_machine_read_companions(s->machine, address, a->type, a->count, c, &s->out->problem));
+  for (size_t i = 0; i < a->count; i++)
+    (*out_budgets)[i] = (plumb_budget){c[i].shadow, c[i].lo, c[i].hi};
   return PLUMB_OK;
 }
 
@@ -196,7 +203,8 @@ static plumb_status read_results(session *s, const plumb_run_result *r) {
       a->dims[d] = (int64_t)words[3 + d];
       if (a->dims[d] < 0 || __builtin_mul_overflow(a->count, (size_t)a->dims[d], &a->count) ||
           a->count > (1u << 30))
-        return plumb_fail(&s->out->problem, PLUMB_LIMIT, s->v->path, 0, 0, "result %zu is too large", i);
+        return plumb_fail(&s->out->problem, PLUMB_LIMIT, s->v->path, 0, 0,
+                          "result %zu is too large", i);
     }
     uint64_t stride = 1;
     for (size_t d = a->rank; d-- > 0; stride *= (uint64_t)a->dims[d])

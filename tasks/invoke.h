@@ -6,9 +6,9 @@
 #include "tasks/value.h"
 
 typedef struct plumb_invocation {
-  const char *path;      /* for messages */
-  const char *entry;     /* NULL: the only function there is */
-  plumb_launch launch;   /* kernels */
+  const char *path;       /* for messages */
+  const char *entry;      /* NULL: the only function there is */
+  plumb_launch launch;    /* kernels */
   const char **arg_texts; /* as given by --arg */
   size_t arg_count;
   plumb_value *args; /* parsed by plumb_invocation_bind */

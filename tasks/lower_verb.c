@@ -32,7 +32,8 @@ static plumb_status make_ladder(lowering *l) {
     char *text;
     size_t length;
     if (!plumb_stage_kind_from_path(path, &kind))
-      return plumb_fail(l->diag, PLUMB_BAD_INPUT, path, 0, 0, "the ending is none of .mlir .ll .ptx .plumb");
+      return plumb_fail(l->diag, PLUMB_BAD_INPUT, path, 0, 0,
+                        "the ending is none of .mlir .ll .ptx .plumb");
     PLUMB_TRY(plumb_file_read(l->arena, path, &text, &length, l->diag));
     if (o->file_count > 1) {
       PLUMB_TRY(plumb_lower_single(l->ladder, kind, path, text, length, l->diag));
@@ -56,15 +57,17 @@ static plumb_status parse_expectation(lowering *l, const char *text) {
   const char *digits = result ? text + 6 : strncmp(text, "arg", 3) == 0 ? text + 3 : text;
   size_t k = 0;
   if (!equals || equals == digits)
-    return plumb_fail(l->diag, PLUMB_BAD_USAGE, NULL, 0, 0, "--expect '%.60s': write K=V or resultK=V", text);
+    return plumb_fail(l->diag, PLUMB_BAD_USAGE, NULL, 0, 0,
+                      "--expect '%.60s': write K=V or resultK=V", text);
   for (; digits < equals; digits++) {
     if (*digits < '0' || *digits > '9' || k > 1000)
-      return plumb_fail(l->diag, PLUMB_BAD_USAGE, NULL, 0, 0, "--expect '%.60s': write K=V or resultK=V", text);
+      return plumb_fail(l->diag, PLUMB_BAD_USAGE, NULL, 0, 0,
+                        "--expect '%.60s': write K=V or resultK=V", text);
     k = k * 10 + (size_t)(*digits - '0');
   }
   if (k >= (result ? v->result_count : v->arg_count))
-    return plumb_fail(l->diag, PLUMB_BAD_INPUT, NULL, 0, 0, "--expect '%.60s': there is no such %s", text,
-                      result ? "result" : "argument");
+    return plumb_fail(l->diag, PLUMB_BAD_INPUT, NULL, 0, 0, "--expect '%.60s': there is no such %s",
+                      text, result ? "result" : "argument");
   plumb_dtype type = result ? v->result_types[k] : v->args[k].array.type;
   plumb_value value;
   const int64_t *dims = result ? NULL : v->args[k].array.dims;
@@ -158,8 +161,7 @@ static void run_stages(lowering *l) {
     bool undecided = s->verdict == PLUMB_VERDICT_UNDECIDED;
     /* An undecided stage is blamed only where no later one is worse. */
     if (bad && (report->blamed < 0 ||
-                (!undecided &&
-                 report->stages[report->blamed].verdict == PLUMB_VERDICT_UNDECIDED)))
+                (!undecided && report->stages[report->blamed].verdict == PLUMB_VERDICT_UNDECIDED)))
       report->blamed = (int)i;
   }
   report->cases = 1;
@@ -177,7 +179,8 @@ static void list_stages(lowering *l) {
 plumb_status plumb_verb_lower(plumb_arena *arena, plumb_verb_options *o, plumb_text *out,
                               int *out_exit, plumb_diag *diag) {
   if (!o->file_count)
-    return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "lower needs a file: plumb lower FILE --pipeline P");
+    return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0,
+                      "lower needs a file: plumb lower FILE --pipeline P");
   lowering l = {.arena = arena, .o = o, .diag = diag};
   PLUMB_TRY(make_ladder(&l));
   o->invocation.path = o->files[0];

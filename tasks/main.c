@@ -24,7 +24,8 @@ static const struct {
   const char *help;
 } helps[] = {
     {"check",
-     "plumb check TASK.yaml... [--format text|json] [-o FILE] [--save DIR] [--seed N] [--jobs N] [--quiet]\n"
+     "plumb check TASK.yaml... [--format text|json] [-o FILE] [--save DIR] [--seed N] [--jobs N] "
+     "[--quiet]\n"
      "\n"
      "  plumb check tasks/catalog/row-softmax/task.yaml\n"
      "\n"
@@ -40,7 +41,8 @@ static const struct {
      "\n"
      "  plumb lower sum.mlir --pipeline 'canonicalize,cse' --arg '[1,2,3]' --arg '[0]'\n"
      "\n"
-     "  --pipeline P   MLIR passes (default: the stock pipeline to NVVM); --llvm-pipeline P: LLVM's\n"
+     "  --pipeline P   MLIR passes (default: the stock pipeline to NVVM); --llvm-pipeline P: "
+     "LLVM's\n"
      "  --to ptx       go on through LLVM IR and its passes to PTX\n"
      "  --arg V        once for each argument: 3, [1,2.5,nan,0x7fc00000], 2x3:[...], f16:[...],\n"
      "                 @file.npy, fill:KIND,seed\n"
@@ -49,7 +51,8 @@ static const struct {
     {"run",
      "plumb run FILE [--entry NAME] [--grid X,Y,Z] [--block X,Y,Z] [--shared BYTES] --arg V...\n"
      "\n"
-     "  plumb run saxpy.ptx --grid 1 --block 4 --arg f32:[1,2,3,4] --arg f32:[0,0,0,0] --arg 2.0 --arg 4\n"
+     "  plumb run saxpy.ptx --grid 1 --block 4 --arg f32:[1,2,3,4] --arg f32:[0,0,0,0] --arg 2.0 "
+     "--arg 4\n"
      "\n"
      "  --arg V      as in plumb lower --help; a lone number is a scalar parameter's value\n"
      "  --save DIR   each argument and result after the run as argK.npy, resultK.npy\n"
@@ -81,7 +84,8 @@ static plumb_status parse_three(const char *flag, const char *text, uint32_t out
     char *end;
     unsigned long value = strtoul(text, &end, 10);
     if (end == text || value == 0 || value > INT32_MAX || (*end && *end != ','))
-      return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "%s takes X,Y,Z, each at least 1; got '%s'", flag, text);
+      return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0,
+                        "%s takes X,Y,Z, each at least 1; got '%s'", flag, text);
     out[i] = (uint32_t)value;
     if (!*end) return PLUMB_OK;
     text = end + 1;
@@ -89,7 +93,8 @@ static plumb_status parse_three(const char *flag, const char *text, uint32_t out
   return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "%s takes at most three sizes", flag);
 }
 
-static plumb_status parse_count(const char *flag, const char *text, uint64_t *out, plumb_diag *diag) {
+static plumb_status parse_count(const char *flag, const char *text, uint64_t *out,
+                                plumb_diag *diag) {
   char *end;
   *out = strtoull(text, &end, 0);
   if (end == text || *end || *text == '-')
@@ -97,18 +102,44 @@ static plumb_status parse_count(const char *flag, const char *text, uint64_t *ou
   return PLUMB_OK;
 }
 
-enum { ENTRY = 256, GRID, BLOCK, SHARED, ARG, EXPECT, PIPELINE, LLVM_PIPELINE, TO, ARCH, STAGE, FORMAT, SAVE, SEED, JOBS, QUIET, HELP };
+enum {
+  ENTRY = 256,
+  GRID,
+  BLOCK,
+  SHARED,
+  ARG,
+  EXPECT,
+  PIPELINE,
+  LLVM_PIPELINE,
+  TO,
+  ARCH,
+  STAGE,
+  FORMAT,
+  SAVE,
+  SEED,
+  JOBS,
+  QUIET,
+  HELP
+};
 
-static const struct option flags[] = {
-    {"entry", required_argument, NULL, ENTRY},     {"grid", required_argument, NULL, GRID},
-    {"block", required_argument, NULL, BLOCK},     {"shared", required_argument, NULL, SHARED},
-    {"arg", required_argument, NULL, ARG},         {"expect", required_argument, NULL, EXPECT},
-    {"pipeline", required_argument, NULL, PIPELINE}, {"llvm-pipeline", required_argument, NULL, LLVM_PIPELINE},
-    {"to", required_argument, NULL, TO},           {"arch", required_argument, NULL, ARCH},
-    {"stage", required_argument, NULL, STAGE},     {"format", required_argument, NULL, FORMAT},
-    {"save", required_argument, NULL, SAVE},       {"seed", required_argument, NULL, SEED},
-    {"jobs", required_argument, NULL, JOBS},       {"quiet", no_argument, NULL, QUIET},
-    {"help", no_argument, NULL, HELP},             {NULL, 0, NULL, 0}};
+static const struct option flags[] = {{"entry", required_argument, NULL, ENTRY},
+                                      {"grid", required_argument, NULL, GRID},
+                                      {"block", required_argument, NULL, BLOCK},
+                                      {"shared", required_argument, NULL, SHARED},
+                                      {"arg", required_argument, NULL, ARG},
+                                      {"expect", required_argument, NULL, EXPECT},
+                                      {"pipeline", required_argument, NULL, PIPELINE},
+                                      {"llvm-pipeline", required_argument, NULL, LLVM_PIPELINE},
+                                      {"to", required_argument, NULL, TO},
+                                      {"arch", required_argument, NULL, ARCH},
+                                      {"stage", required_argument, NULL, STAGE},
+                                      {"format", required_argument, NULL, FORMAT},
+                                      {"save", required_argument, NULL, SAVE},
+                                      {"seed", required_argument, NULL, SEED},
+                                      {"jobs", required_argument, NULL, JOBS},
+                                      {"quiet", no_argument, NULL, QUIET},
+                                      {"help", no_argument, NULL, HELP},
+                                      {NULL, 0, NULL, 0}};
 
 static plumb_status apply_flag(command *c, int flag, const char *value, plumb_diag *diag) {
   plumb_verb_options *o = &c->o;
@@ -137,9 +168,9 @@ static plumb_status apply_flag(command *c, int flag, const char *value, plumb_di
       return PLUMB_OK;
     case TO:
       o->to_ptx = true;
-      return strcmp(value, "ptx") == 0
-                 ? PLUMB_OK
-                 : plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "--to '%s' is not known (known: ptx)", value);
+      return strcmp(value, "ptx") == 0 ? PLUMB_OK
+                                       : plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0,
+                                                    "--to '%s' is not known (known: ptx)", value);
     case ARCH:
       o->arch = value;
       return PLUMB_OK;
@@ -151,7 +182,8 @@ static plumb_status apply_flag(command *c, int flag, const char *value, plumb_di
       o->json = strcmp(value, "json") == 0;
       return o->json || strcmp(value, "text") == 0
                  ? PLUMB_OK
-                 : plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "--format '%s' is not known (known: text, json)", value);
+                 : plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0,
+                              "--format '%s' is not known (known: text, json)", value);
     case SAVE:
       o->save = value;
       return PLUMB_OK;
@@ -184,9 +216,11 @@ static plumb_status parse_flags(plumb_arena *arena, int argc, char **argv, comma
   int flag;
   while ((flag = getopt_long(argc, argv, ":o:", flags, NULL)) != -1) {
     if (flag == '?')
-      return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "unknown flag '%s'; see plumb %s --help", argv[optind - 1], argv[0]);
+      return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "unknown flag '%s'; see plumb %s --help",
+                        argv[optind - 1], argv[0]);
     if (flag == ':')
-      return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "flag '%s' needs a value", argv[optind - 1]);
+      return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "flag '%s' needs a value",
+                        argv[optind - 1]);
     PLUMB_TRY(apply_flag(c, flag, optarg, diag));
   }
   while (optind < argc) c->o.files[c->o.file_count++] = argv[optind++];
@@ -233,7 +267,8 @@ static int run_verb(plumb_arena *arena, const char *verb, command *c, plumb_text
   plumb_status status = PLUMB_OK;
   if (strcmp(verb, "check") == 0) {
     if (c->o.file_count) return check(arena, c, out);
-    status = plumb_fail(&diag, PLUMB_BAD_USAGE, NULL, 0, 0, "check needs a task file; see plumb check --help");
+    status = plumb_fail(&diag, PLUMB_BAD_USAGE, NULL, 0, 0,
+                        "check needs a task file; see plumb check --help");
   } else if (strcmp(verb, "run") == 0) {
     status = plumb_verb_run(arena, &c->o, out, &code, &diag);
   } else if (strcmp(verb, "lower") == 0) {
@@ -241,7 +276,8 @@ static int run_verb(plumb_arena *arena, const char *verb, command *c, plumb_text
   } else if (strcmp(verb, "show") == 0) {
     status = plumb_verb_show(arena, &c->o, out, &code, &diag);
   } else {
-    status = plumb_verb_ops(arena, c->o.file_count ? c->o.files[0] : NULL, c->o.json, out, &code, &diag);
+    status =
+        plumb_verb_ops(arena, c->o.file_count ? c->o.files[0] : NULL, c->o.json, out, &code, &diag);
   }
   return status == PLUMB_OK ? code : fail(&diag, status);
 }

@@ -9,9 +9,9 @@ static const struct {
   plumb_dtype type;
   const char *descr;
 } descrs[] = {
-    {PLUMB_I1, "|b1"},  {PLUMB_I8, "|i1"},  {PLUMB_I8, "|u1"},  {PLUMB_I16, "<i2"},
-    {PLUMB_I16, "<u2"}, {PLUMB_I32, "<i4"}, {PLUMB_I32, "<u4"}, {PLUMB_I64, "<i8"},
-    {PLUMB_I64, "<u8"}, {PLUMB_F16, "<f2"}, {PLUMB_F32, "<f4"}, {PLUMB_F64, "<f8"},
+    {PLUMB_I1, "|b1"},   {PLUMB_I8, "|i1"},   {PLUMB_I8, "|u1"},  {PLUMB_I16, "<i2"},
+    {PLUMB_I16, "<u2"},  {PLUMB_I32, "<i4"},  {PLUMB_I32, "<u4"}, {PLUMB_I64, "<i8"},
+    {PLUMB_I64, "<u8"},  {PLUMB_F16, "<f2"},  {PLUMB_F32, "<f4"}, {PLUMB_F64, "<f8"},
     {PLUMB_BF16, "<u2"}, {PLUMB_TF32, "<f4"},
 };
 
@@ -51,7 +51,8 @@ static plumb_status parse_header(plumb_arena *arena, const char *path, const cha
   if (!descr || !order || !shape || *shape != '(')
     return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0, "its header lacks descr, order or shape");
   if (strncmp(order, "False", 5) != 0)
-    return plumb_fail(diag, PLUMB_UNSUPPORTED, path, 0, 0, "is in Fortran order; save it in C order");
+    return plumb_fail(diag, PLUMB_UNSUPPORTED, path, 0, 0,
+                      "is in Fortran order; save it in C order");
   out->type = PLUMB_DTYPE_COUNT;
   for (size_t i = sizeof descrs / sizeof *descrs; i-- > 0;)
     if (strncmp(descr + 1, descrs[i].descr, 3) == 0 && descr[4] == descr[0])
@@ -82,7 +83,8 @@ plumb_status plumb_npy_read(plumb_arena *arena, const char *path, plumb_array *o
   if (__builtin_mul_overflow(out_array->count, (size_t)plumb_dtype_bytes(out_array->type),
                              &data_bytes) ||
       data_bytes > length - start - header_bytes)
-    return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0, "is truncated: its shape needs more bytes");
+    return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0,
+                      "is truncated: its shape needs more bytes");
   out_array->data = plumb_arena_alloc(arena, data_bytes);
   memcpy(out_array->data, text + start + header_bytes, data_bytes);
   return PLUMB_OK;
@@ -93,15 +95,16 @@ plumb_status plumb_npy_write(const char *path, const plumb_array *array, plumb_d
   for (size_t i = sizeof descrs / sizeof *descrs; i-- > 0;)
     if (descrs[i].type == array->type) descr = descrs[i].descr;
   char header[1024];
-  int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+  int n =
+      snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
   for (size_t d = 0; d < array->rank && n < 900; d++)
     n += snprintf(header + n, sizeof header - (size_t)n, "%lld,", (long long)array->dims[d]);
   n += snprintf(header + n, sizeof header - (size_t)n, "), }");
   size_t total = (10 + (size_t)n + 1 + 63) / 64 * 64;
   while (10 + (size_t)n + 1 < total) header[n++] = ' ';
   header[n++] = '\n';
-  unsigned char magic[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(n & 255),
-                             (unsigned char)(n >> 8)};
+  unsigned char magic[10] = {
+      0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(n & 255), (unsigned char)(n >> 8)};
   size_t bytes = array->count * plumb_dtype_bytes(array->type);
   FILE *file = fopen(path, "wb");
   bool ok = file && fwrite(magic, 1, 10, file) == 10 &&

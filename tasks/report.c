@@ -41,8 +41,9 @@ static void write_worst(const plumb_stage_report *s, plumb_text *out) {
                     s->worst_output, s->worst_index_text, s->worst_expected, s->worst_actual,
                     s->worst_shape, s->worst_fill);
   if (s->has_budget && !isnan(s->worst_budget.lo))
-    plumb_text_printf(out, "             legal evaluations of the reference: [%.9g, %.9g], truth %.12g\n",
-                      s->worst_budget.lo, s->worst_budget.hi, s->worst_budget.shadow);
+    plumb_text_printf(
+        out, "             legal evaluations of the reference: [%.9g, %.9g], truth %.12g\n",
+        s->worst_budget.lo, s->worst_budget.hi, s->worst_budget.shadow);
 }
 
 static void write_blame(const plumb_report *report, plumb_text *out) {
@@ -57,11 +58,10 @@ static void write_blame(const plumb_report *report, plumb_text *out) {
 }
 
 void plumb_report_write_text(const plumb_report *report, plumb_text *out) {
-  plumb_text_printf(out, "%s: %s (%s; accepted level: %s)\n", report->name,
-                    plumb_verdict_text(report->verdict),
-                    report->accepted ? "accepted" : "not accepted",
-                    report->accept.tolerance ? "the given tolerance"
-                                             : plumb_verdict_text(report->accept.level));
+  plumb_text_printf(
+      out, "%s: %s (%s; accepted level: %s)\n", report->name, plumb_verdict_text(report->verdict),
+      report->accepted ? "accepted" : "not accepted",
+      report->accept.tolerance ? "the given tolerance" : plumb_verdict_text(report->accept.level));
   plumb_text_printf(out, "shown by inputs: %zu cases, every stage executed on each\n\n",
                     report->cases);
   plumb_text_printf(out, "%-18s %5s  %-7s %-11s %9s  %s\n", "side", "stage", "kind", "verdict",

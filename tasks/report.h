@@ -22,7 +22,7 @@ typedef struct plumb_stage_report {
   double worst_expected, worst_actual;
   plumb_budget worst_budget;
   bool has_budget;
-  plumb_trap trap;           /* kind NONE: none */
+  plumb_trap trap; /* kind NONE: none */
   const char *trap_case;
   const char *why_undecided; /* NULL: decided */
   const char *note;          /* an input that was changed and the like */

@@ -103,8 +103,7 @@ static cJSON *blame_json(const plumb_report *report) {
   /* Only the step is named here; which decision inside it was not tested. */
   cJSON_AddBoolToObject(object, "necessary", false);
   cJSON_AddBoolToObject(object, "sufficient", false);
-  add_text(object, "cause",
-           s->trap.kind != PLUMB_TRAP_NONE ? plumb_trap_text(s->trap.kind) : NULL);
+  add_text(object, "cause", s->trap.kind != PLUMB_TRAP_NONE ? plumb_trap_text(s->trap.kind) : NULL);
   cJSON *evidence = cJSON_AddArrayToObject(object, "evidence");
   if (s->worst_output) cJSON_AddItemToArray(evidence, worst_json(s));
   if (s->trap.kind != PLUMB_TRAP_NONE) cJSON_AddItemToArray(evidence, trap_json(s));

@@ -14,7 +14,8 @@
 static void write_trap(const plumb_trap *t, plumb_text *out) {
   plumb_text_printf(out, "trapped: %s", plumb_trap_text(t->kind));
   if (t->location.file) plumb_text_printf(out, " at %s:%d", t->location.file, t->location.line);
-  if (t->location.stage_line) plumb_text_printf(out, " (line %d of the stage)", t->location.stage_line);
+  if (t->location.stage_line)
+    plumb_text_printf(out, " (line %d of the stage)", t->location.stage_line);
   plumb_text_printf(out, " in %s", t->function ? t->function : "?");
   if (t->block[0] >= 0)
     plumb_text_printf(out, ", block (%lld, %lld, %lld), lane %d", (long long)t->block[0],
@@ -35,7 +36,9 @@ static cJSON *array_json(const plumb_array *a) {
     memcpy(&bits, (const char *)a->data + i * bytes, bytes < 8 ? bytes : 8);
     double value = plumb_dtype_to_double(a->type, bits);
     cJSON_AddItemToArray(values, isfinite(value) ? cJSON_CreateNumber(value)
-                                 : cJSON_CreateString(isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"));
+                                                 : cJSON_CreateString(isnan(value) ? "nan"
+                                                                      : value > 0  ? "inf"
+                                                                                   : "-inf"));
     snprintf(pattern, sizeof pattern, "0x%0*llx", (int)(2 * bytes), (unsigned long long)bits);
     cJSON_AddItemToArray(patterns, cJSON_CreateString(pattern));
   }
@@ -78,7 +81,8 @@ static plumb_status save(const plumb_verb_options *o, const plumb_invoked *r, pl
     return plumb_fail(diag, PLUMB_BAD_INPUT, o->save, 0, 0, "--save: cannot create the folder: %s",
                       strerror(errno));
   for (size_t i = 0; i < o->invocation.arg_count; i++)
-    PLUMB_TRY(plumb_npy_write(plumb_arena_printf(arena, "%s/arg%zu.npy", o->save, i), &r->args[i], diag));
+    PLUMB_TRY(
+        plumb_npy_write(plumb_arena_printf(arena, "%s/arg%zu.npy", o->save, i), &r->args[i], diag));
   for (size_t i = 0; i < o->invocation.result_count; i++)
     PLUMB_TRY(plumb_npy_write(plumb_arena_printf(arena, "%s/result%zu.npy", o->save, i),
                               &r->results[i], diag));
@@ -88,11 +92,13 @@ static plumb_status save(const plumb_verb_options *o, const plumb_invoked *r, pl
 plumb_status plumb_verb_run(plumb_arena *arena, plumb_verb_options *o, plumb_text *out,
                             int *out_exit, plumb_diag *diag) {
   if (o->file_count != 1)
-    return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "run takes one file, %zu are given", o->file_count);
+    return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "run takes one file, %zu are given",
+                      o->file_count);
   const char *path = o->files[0];
   plumb_stage_kind kind;
   if (!plumb_stage_kind_from_path(path, &kind))
-    return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0, "the ending is none of .mlir .ll .ptx .plumb");
+    return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0,
+                      "the ending is none of .mlir .ll .ptx .plumb");
   char *text;
   size_t length;
   PLUMB_TRY(plumb_file_read(arena, path, &text, &length, diag));

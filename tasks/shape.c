@@ -27,10 +27,11 @@ static bool look_up(void *user, const char *name, size_t length, int64_t *out_va
 static plumb_status evaluate(const scope *s, plumb_task_expression e, int64_t *out_value,
                              plumb_diag *diag) {
   plumb_diag problem;
-  plumb_status status = plumb_size_evaluate(e.text, look_up, (void *)(uintptr_t)s, out_value, &problem);
-  return status == PLUMB_OK ? status
-                            : plumb_fail(diag, status, s->task->path, e.line, 0, "%s",
-                                         problem.message);
+  plumb_status status =
+      plumb_size_evaluate(e.text, look_up, (void *)(uintptr_t)s, out_value, &problem);
+  return status == PLUMB_OK
+             ? status
+             : plumb_fail(diag, status, s->task->path, e.line, 0, "%s", problem.message);
 }
 
 plumb_status plumb_task_evaluate(const plumb_task *task, const plumb_task_shape *shape,
@@ -68,8 +69,7 @@ static plumb_status resolve(plumb_arena *arena, const plumb_task *task, const si
 }
 
 plumb_status plumb_task_shapes(plumb_arena *arena, const plumb_task *task,
-                               plumb_task_shape **out_shapes, size_t *out_count,
-                               plumb_diag *diag) {
+                               plumb_task_shape **out_shapes, size_t *out_count, plumb_diag *diag) {
   size_t count = 1;
   for (size_t i = 0; i < task->size_count; i++)
     if (__builtin_mul_overflow(count, task->sizes[i].value_count, &count) || count > SHAPE_LIMIT)

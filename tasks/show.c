@@ -11,13 +11,15 @@
 plumb_status plumb_verb_show(plumb_arena *arena, plumb_verb_options *o, plumb_text *out,
                              int *out_exit, plumb_diag *diag) {
   if (o->file_count != 1)
-    return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "show takes one file, %zu are given", o->file_count);
+    return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "show takes one file, %zu are given",
+                      o->file_count);
   const char *path = o->files[0];
   plumb_stage_kind kind;
   char *text;
   size_t length;
   if (!plumb_stage_kind_from_path(path, &kind))
-    return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0, "the ending is none of .mlir .ll .ptx .plumb");
+    return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0,
+                      "the ending is none of .mlir .ll .ptx .plumb");
   PLUMB_TRY(plumb_file_read(arena, path, &text, &length, diag));
   plumb_ladder *ladder = plumb_ladder_create(arena, path);
   plumb_lower_options options = {.arch = o->arch ? o->arch : "sm_90",
@@ -35,8 +37,8 @@ plumb_status plumb_verb_show(plumb_arena *arena, plumb_verb_options *o, plumb_te
   else
     PLUMB_TRY(plumb_lower_single(ladder, kind, path, text, length, diag));
   if (o->stage >= (int)ladder->stage_count)
-    return plumb_fail(diag, PLUMB_BAD_USAGE, path, 0, 0, "--stage %d: there are stages 0 to %zu", o->stage,
-                      ladder->stage_count - 1);
+    return plumb_fail(diag, PLUMB_BAD_USAGE, path, 0, 0, "--stage %d: there are stages 0 to %zu",
+                      o->stage, ladder->stage_count - 1);
   for (size_t i = 0; i < ladder->stage_count; i++) {
     const plumb_stage *s = &ladder->stages[i];
     if (o->stage >= 0 && s->index != o->stage) continue;
@@ -83,5 +85,6 @@ plumb_status plumb_verb_ops(plumb_arena *arena, const char *what, bool json, plu
     plumb_ptx_ops_print(out);
     return PLUMB_OK;
   }
-  return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "ops: '%s' is not known (known: ptx, mlir, llvm)", what);
+  return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0,
+                    "ops: '%s' is not known (known: ptx, mlir, llvm)", what);
 }

@@ -21,7 +21,9 @@ static plumb_status fail_at(reader *r, const yaml_node_t *node, const char *form
                     (int)node->start_mark.column + 1, "%s", message);
 }
 
-static int line_of(const yaml_node_t *node) { return (int)node->start_mark.line + 1; }
+static int line_of(const yaml_node_t *node) {
+  return (int)node->start_mark.line + 1;
+}
 
 /* Levenshtein distance, for texts of ordinary keys' length. */
 static size_t distance(const char *a, const char *b) {
@@ -44,7 +46,8 @@ static size_t distance(const char *a, const char *b) {
 
 static plumb_status scalar(reader *r, const yaml_node_t *node, const char *what,
                            const char **out_text) {
-  if (node->type != YAML_SCALAR_NODE) return fail_at(r, node, "%s must be a single value", what, "");
+  if (node->type != YAML_SCALAR_NODE)
+    return fail_at(r, node, "%s must be a single value", what, "");
   if (memchr(node->data.scalar.value, 0, node->data.scalar.length))
     return fail_at(r, node, "%s holds a NUL byte", what, "");
   *out_text = plumb_arena_copy_text(r->arena, (const char *)node->data.scalar.value,
@@ -129,9 +132,10 @@ static plumb_status side_source(reader *r, const yaml_node_t *v, const char *key
   PLUMB_TRY(scalar(r, v, "source", &text));
   const char *slash = strrchr(r->path, '/');
   side->source_line = line_of(v);
-  side->source = text[0] == '/' || !slash
-                     ? text
-                     : plumb_arena_printf(r->arena, "%.*s/%s", (int)(slash - r->path), r->path, text);
+  side->source =
+      text[0] == '/' || !slash
+          ? text
+          : plumb_arena_printf(r->arena, "%.*s/%s", (int)(slash - r->path), r->path, text);
   return PLUMB_OK;
 }
 static plumb_status side_entry(reader *r, const yaml_node_t *v, const char *key, void *user) {
@@ -147,7 +151,8 @@ static plumb_status compile_with(reader *r, const yaml_node_t *v, const char *ke
   plumb_task_side *side = user;
   PLUMB_TRY(scalar(r, v, key, &side->compile_with));
   if (strcmp(side->compile_with, "clang") != 0 && strcmp(side->compile_with, "nvcc") != 0)
-    return fail_at(r, v, "compiler '%s' is not known (known: clang, nvcc)%s", side->compile_with, "");
+    return fail_at(r, v, "compiler '%s' is not known (known: clang, nvcc)%s", side->compile_with,
+                   "");
   return PLUMB_OK;
 }
 static plumb_status compile_arch(reader *r, const yaml_node_t *v, const char *key, void *user) {
@@ -202,10 +207,10 @@ static plumb_status side_arguments(reader *r, const yaml_node_t *v, const char *
   return expressions(r, v, key, &side->arguments, &side->argument_count);
 }
 static plumb_status read_side(reader *r, const yaml_node_t *v, const char *key, void *user) {
-  static const key_row rows[] = {
-      {"source", side_source},   {"entry", side_entry},   {"pipeline", side_pipeline},
-      {"compile", side_compile}, {"launch", side_launch}, {"arguments", side_arguments},
-      {"llvm_pipeline", side_llvm}};
+  static const key_row rows[] = {{"source", side_source},     {"entry", side_entry},
+                                 {"pipeline", side_pipeline}, {"compile", side_compile},
+                                 {"launch", side_launch},     {"arguments", side_arguments},
+                                 {"llvm_pipeline", side_llvm}};
   plumb_task *task = user;
   plumb_task_side *side = strcmp(key, "reference") == 0 ? &task->reference : &task->candidate;
   PLUMB_TRY(MAPPING(r, v, key, rows, side));
@@ -240,14 +245,17 @@ static plumb_status fill_kind(reader *r, const yaml_node_t *v, const char *key, 
   if (text[0] == '@') {
     const char *slash = strrchr(r->path, '/');
     fill->kind = PLUMB_FILL_FILE;
-    fill->file = text[1] == '/' || !slash ? text + 1
-                                          : plumb_arena_printf(r->arena, "%.*s/%s",
-                                                               (int)(slash - r->path), r->path, text + 1);
+    fill->file =
+        text[1] == '/' || !slash
+            ? text + 1
+            : plumb_arena_printf(r->arena, "%.*s/%s", (int)(slash - r->path), r->path, text + 1);
     return PLUMB_OK;
   }
   plumb_fill named;
   if (!plumb_fill_from_text(text, &named))
-    return fail_at(r, v, "fill '%s' is not known (known: exact, normal, uniform, special, zeros, ones, iota, @file.npy)%s",
+    return fail_at(r, v,
+                   "fill '%s' is not known (known: exact, normal, uniform, special, zeros, ones, "
+                   "iota, @file.npy)%s",
                    text, "");
   fill->kind = named.kind;
   return PLUMB_OK;
@@ -265,8 +273,11 @@ static plumb_status fill_high(reader *r, const yaml_node_t *v, const char *key, 
   return number(r, v, key, &((plumb_fill *)user)->high);
 }
 static plumb_status one_fill(reader *r, const yaml_node_t *v, plumb_fill *fill) {
-  static const key_row rows[] = {{"kind", fill_kind}, {"mean", fill_mean}, {"std", fill_std},
-                                 {"low", fill_low},   {"high", fill_high}};
+  static const key_row rows[] = {{"kind", fill_kind},
+                                 {"mean", fill_mean},
+                                 {"std", fill_std},
+                                 {"low", fill_low},
+                                 {"high", fill_high}};
   *fill = plumb_fill_of(PLUMB_FILL_NORMAL);
   if (v->type == YAML_MAPPING_NODE) return MAPPING(r, v, "fill", rows, fill);
   return fill_kind(r, v, "fill", fill);
@@ -275,9 +286,12 @@ static plumb_status one_fill(reader *r, const yaml_node_t *v, plumb_fill *fill) 
 static plumb_status tensor_type(reader *r, const yaml_node_t *v, const char *key, void *user) {
   const char *text;
   PLUMB_TRY(scalar(r, v, key, &text));
-  if (plumb_dtype_from_text(text, strlen(text), &((plumb_task_tensor *)user)->type)) return PLUMB_OK;
-  return fail_at(r, v, "element type '%s' is not known (known: i1 i8 i16 i32 i64 f16 bf16 f32 f64 e4m3 e5m2 ...)%s",
-                 text, "");
+  if (plumb_dtype_from_text(text, strlen(text), &((plumb_task_tensor *)user)->type))
+    return PLUMB_OK;
+  return fail_at(
+      r, v,
+      "element type '%s' is not known (known: i1 i8 i16 i32 i64 f16 bf16 f32 f64 e4m3 e5m2 ...)%s",
+      text, "");
 }
 static plumb_status tensor_shape(reader *r, const yaml_node_t *v, const char *key, void *user) {
   plumb_task_tensor *tensor = user;
@@ -310,15 +324,14 @@ static plumb_status tensor_fill(reader *r, const yaml_node_t *v, const char *key
   return PLUMB_OK;
 }
 static plumb_status one_tensor(reader *r, const yaml_node_t *v, const char *key, void *user) {
-  static const key_row rows[] = {{"type", tensor_type},
-                                 {"shape", tensor_shape},
-                                 {"role", tensor_role},
-                                 {"fill", tensor_fill}};
+  static const key_row rows[] = {
+      {"type", tensor_type}, {"shape", tensor_shape}, {"role", tensor_role}, {"fill", tensor_fill}};
   plumb_task *task = user;
   plumb_task_tensor *tensor = &task->tensors[task->tensor_count++];
   *tensor = (plumb_task_tensor){.name = key, .line = line_of(v), .type = PLUMB_DTYPE_COUNT};
   PLUMB_TRY(MAPPING(r, v, "a tensor", rows, tensor));
-  if (tensor->type == PLUMB_DTYPE_COUNT) return fail_at(r, v, "tensor '%s' needs a 'type'", key, "");
+  if (tensor->type == PLUMB_DTYPE_COUNT)
+    return fail_at(r, v, "tensor '%s' needs a 'type'", key, "");
   if (!tensor->fills) {
     static plumb_fill normal = {.kind = PLUMB_FILL_NORMAL, .std = 1, .high = 1};
     tensor->fills = &normal;
@@ -340,7 +353,8 @@ static plumb_status accept_level(reader *r, const yaml_node_t *v, const char *ke
   PLUMB_TRY(scalar(r, v, key, &text));
   plumb_accept *accept = user;
   if (!plumb_verdict_from_text(text, &accept->level) || accept->level > PLUMB_VERDICT_BOUNDED)
-    return fail_at(r, v, "level '%s' is not known (known: identical, reassociated, algebraic, bounded)%s",
+    return fail_at(r, v,
+                   "level '%s' is not known (known: identical, reassociated, algebraic, bounded)%s",
                    text, "");
   return PLUMB_OK;
 }
@@ -370,7 +384,8 @@ static plumb_status read_version(reader *r, const yaml_node_t *v, const char *ke
   PLUMB_TRY(scalar(r, v, key, &text));
   return strcmp(text, "1") == 0
              ? PLUMB_OK
-             : fail_at(r, v, "format version '%s' is not known; this program reads version 1%s", text, "");
+             : fail_at(r, v, "format version '%s' is not known; this program reads version 1%s",
+                       text, "");
 }
 static plumb_status read_name(reader *r, const yaml_node_t *v, const char *key, void *user) {
   return scalar(r, v, key, &((plumb_task *)user)->name);
@@ -380,10 +395,10 @@ static plumb_status read_category(reader *r, const yaml_node_t *v, const char *k
 }
 
 static plumb_status read_root(reader *r, plumb_task *task) {
-  static const key_row rows[] = {
-      {"plumb", read_version},   {"name", read_name},       {"category", read_category},
-      {"reference", read_side},  {"candidate", read_side},  {"sizes", read_sizes},
-      {"tensors", read_tensors}, {"accept", read_accept}};
+  static const key_row rows[] = {{"plumb", read_version},     {"name", read_name},
+                                 {"category", read_category}, {"reference", read_side},
+                                 {"candidate", read_side},    {"sizes", read_sizes},
+                                 {"tensors", read_tensors},   {"accept", read_accept}};
   const yaml_node_t *root = yaml_document_get_root_node(r->document);
   if (!root)
     return plumb_fail(r->diag, PLUMB_BAD_INPUT, r->path, 1, 1,
@@ -395,8 +410,8 @@ static plumb_status read_root(reader *r, plumb_task *task) {
   return PLUMB_OK;
 }
 
-plumb_status plumb_task_read(plumb_arena *arena, const char *path, const char *text,
-                             size_t length, plumb_task **out_task, plumb_diag *diag) {
+plumb_status plumb_task_read(plumb_arena *arena, const char *path, const char *text, size_t length,
+                             plumb_task **out_task, plumb_diag *diag) {
   plumb_task *task = PLUMB_NEW(arena, plumb_task);
   task->path = plumb_arena_copy_string(arena, path);
   task->accept.level = PLUMB_VERDICT_BOUNDED;

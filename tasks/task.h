@@ -39,7 +39,7 @@ typedef struct plumb_task_tensor {
 typedef struct plumb_task_side {
   const char *source; /* path, relative paths resolved against the task file's folder */
   int source_line;
-  const char *entry; /* NULL: the only one there is */
+  const char *entry;         /* NULL: the only one there is */
   const char *pipeline;      /* NULL: the stock one */
   const char *llvm_pipeline; /* NULL: default<O2> */
   const char *compile_with;  /* "clang" or "nvcc"; NULL: clang */
@@ -47,7 +47,7 @@ typedef struct plumb_task_side {
   const char **flags;
   size_t flag_count;
   plumb_task_expression grid[3], block[3], shared_bytes; /* text NULL: 1, 1, 0 */
-  plumb_task_expression *arguments; /* tensor names, sizes or expressions */
+  plumb_task_expression *arguments;                      /* tensor names, sizes or expressions */
   size_t argument_count;
   bool has_arguments;
 } plumb_task_side;
@@ -66,8 +66,8 @@ typedef struct plumb_task {
 
 /* PLUMB_BAD_INPUT  no YAML, an unknown key (the nearest known one is named), a missing
  * or wrong value; always with the line */
-plumb_status plumb_task_read(plumb_arena *arena, const char *path, const char *text,
-                             size_t length, plumb_task **out_task, plumb_diag *diag);
+plumb_status plumb_task_read(plumb_arena *arena, const char *path, const char *text, size_t length,
+                             plumb_task **out_task, plumb_diag *diag);
 
 /* One choice of values for all sizes. */
 typedef struct plumb_task_shape {
@@ -77,8 +77,7 @@ typedef struct plumb_task_shape {
 /* All shapes: the product of the listed values, derived sizes evaluated.
  * PLUMB_BAD_INPUT  a value below 0, a cycle, more than 10,000 shapes */
 plumb_status plumb_task_shapes(plumb_arena *arena, const plumb_task *task,
-                               plumb_task_shape **out_shapes, size_t *out_count,
-                               plumb_diag *diag);
+                               plumb_task_shape **out_shapes, size_t *out_count, plumb_diag *diag);
 
 /* Evaluates an expression under a shape; the diag gets path and line. */
 plumb_status plumb_task_evaluate(const plumb_task *task, const plumb_task_shape *shape,

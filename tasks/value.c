@@ -112,7 +112,8 @@ static plumb_status read_list(plumb_arena *arena, const char *text, const char *
     v->array.dims[unknown] = known ? (int64_t)(count / known) : 0;
   }
   PLUMB_TRY(allocate(arena, text, &v->array, diag));
-  if (v->array.count != count) return fail(diag, text, "the number of elements does not fit the shape");
+  if (v->array.count != count)
+    return fail(diag, text, "the number of elements does not fit the shape");
   at++;
   for (size_t i = 0; i < count; i++) {
     while (*at == ' ') at++;
@@ -137,7 +138,8 @@ static plumb_status read_fill(plumb_arena *arena, const char *text, const char *
   kind[length] = 0;
   plumb_fill fill;
   if (!plumb_fill_from_text(kind, &fill))
-    return fail(diag, text, "unknown fill (known: exact, normal, uniform, special, zeros, ones, iota)");
+    return fail(diag, text,
+                "unknown fill (known: exact, normal, uniform, special, zeros, ones, iota)");
   PLUMB_TRY(allocate(arena, text, &v->array, diag));
   plumb_fill_write(&fill, v->array.type, comma ? strtoull(comma + 1, NULL, 10) : 0, v->array.count,
                    v->array.data);
@@ -159,8 +161,7 @@ plumb_status plumb_value_parse(plumb_arena *arena, const char *text, plumb_dtype
     return fail(diag, text, "its type is not that of the argument");
   if (*at == '@') {
     PLUMB_TRY(plumb_npy_read(arena, at + 1, &v->array, diag));
-    if (type != PLUMB_DTYPE_COUNT &&
-        plumb_dtype_bytes(type) != plumb_dtype_bytes(v->array.type))
+    if (type != PLUMB_DTYPE_COUNT && plumb_dtype_bytes(type) != plumb_dtype_bytes(v->array.type))
       return fail(diag, text, "the file's element type is not that of the argument");
     if (type != PLUMB_DTYPE_COUNT) v->array.type = type;
     return PLUMB_OK;

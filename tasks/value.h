@@ -9,7 +9,7 @@
 
 typedef struct plumb_value {
   bool is_scalar;
-  bool typed; /* the text named the element type */
+  bool typed;        /* the text named the element type */
   plumb_array array; /* a scalar: count 1, rank 0 */
 } plumb_value;
 

@@ -9,7 +9,9 @@ static const char *const verdict_texts[] = {
 #undef X
 };
 
-const char *plumb_verdict_text(plumb_verdict verdict) { return verdict_texts[verdict]; }
+const char *plumb_verdict_text(plumb_verdict verdict) {
+  return verdict_texts[verdict];
+}
 
 bool plumb_verdict_from_text(const char *text, plumb_verdict *out_verdict) {
   for (int i = 0; i < PLUMB_VERDICT_COUNT; i++)

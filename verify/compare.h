@@ -44,7 +44,7 @@ typedef struct plumb_comparison {
   size_t different; /* elements whose bits (or NaN class) differ */
   size_t nan_mismatches, infinity_mismatches;
   double max_ulp, max_abs, max_rel; /* over elements finite on both sides */
-  size_t worst;  /* index of the worst element by verdict, then by ulp; SIZE_MAX none */
+  size_t worst; /* index of the worst element by verdict, then by ulp; SIZE_MAX none */
   double worst_expected, worst_actual;
 } plumb_comparison;
 

@@ -22,7 +22,9 @@ bool plumb_fill_from_text(const char *text, plumb_fill *out_fill) {
   return false;
 }
 
-const char *plumb_fill_text(plumb_fill_kind kind) { return texts[kind]; }
+const char *plumb_fill_text(plumb_fill_kind kind) {
+  return texts[kind];
+}
 
 /* SplitMix64 (Steele, Lea, Flood 2014) of a counter: element i is independent of the
  * others, so that a shape change does not change what comes before. */
@@ -33,7 +35,9 @@ static uint64_t random_bits(uint64_t seed, uint64_t counter) {
   return z ^ (z >> 31);
 }
 
-static double random_unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
+static double random_unit(uint64_t bits) {
+  return (double)(bits >> 11) * 0x1p-53;
+}
 
 /* Box-Muller. */
 static double random_normal(uint64_t seed, uint64_t counter) {
@@ -48,9 +52,11 @@ static uint64_t special_float(plumb_dtype type, uint64_t seed, uint64_t i) {
   double largest = plumb_dtype_to_double(type, plumb_dtype_from_double(type, 1e308));
   if (isinf(largest)) largest = ldexp(2.0 - ldexp(1.0, -info->fraction_bits), 1 - emin);
   double tiny = ldexp(1.0, emin), smallest = ldexp(1.0, emin - info->fraction_bits);
-  const double values[] = {0.0,      -0.0,      smallest,         -smallest, tiny,    -tiny,
-                           tiny / 2, -tiny / 2, (double)INFINITY, largest,   -largest, -(double)INFINITY,
-                           (double)NAN, 1.0,    -1.0};
+  const double values[] = {0.0,         -0.0,      smallest,
+                           -smallest,   tiny,      -tiny,
+                           tiny / 2,    -tiny / 2, (double)INFINITY,
+                           largest,     -largest,  -(double)INFINITY,
+                           (double)NAN, 1.0,       -1.0};
   uint64_t pick = random_bits(seed, i);
   /* Seven of eight elements are ordinary: otherwise every reduction is NaN and shows
    * nothing about the rest. */

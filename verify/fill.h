@@ -22,9 +22,9 @@ typedef enum plumb_fill_kind {
 
 typedef struct plumb_fill {
   plumb_fill_kind kind;
-  double mean, std;  /* normal */
-  double low, high;  /* uniform */
-  const char *file;  /* FILE: path of an .npy */
+  double mean, std; /* normal */
+  double low, high; /* uniform */
+  const char *file; /* FILE: path of an .npy */
 } plumb_fill;
 
 /* kind, mean 0, std 1, low 0, high 1. */

@@ -29,7 +29,9 @@ static void *must_calloc(size_t size_bytes) {
   return memory;
 }
 
-plumb_arena *plumb_arena_create(void) { return must_calloc(sizeof(plumb_arena)); }
+plumb_arena *plumb_arena_create(void) {
+  return must_calloc(sizeof(plumb_arena));
+}
 
 void plumb_arena_destroy(plumb_arena *arena) {
   if (!arena) return;

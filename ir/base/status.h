@@ -45,9 +45,9 @@ plumb_status plumb_fail(plumb_diag *diag, plumb_status status, const char *path,
 /* Writes "path:line:column: message" into `buffer` (always terminated). */
 void plumb_diag_format(const plumb_diag *diag, char *buffer, size_t buffer_bytes);
 
-#define PLUMB_TRY(expr)                                    \
-  do {                                                     \
-    plumb_status plumb_try_status = (expr);                \
+#define PLUMB_TRY(expr) \
+  do { \
+    plumb_status plumb_try_status = (expr); \
     if (plumb_try_status != PLUMB_OK) return plumb_try_status; \
   } while (0)
 
