@@ -175,6 +175,15 @@ plumb_companion plumb_bound_integral(const plumb_inst *inst, const plumb_compani
   return plumb_bound_clamp(inst, r);
 }
 
+/* The half width of a sum's interval is at least `share` times the sum of magnitudes. Where
+ * that sum exceeds the largest value another order may overflow on its way, to infinity
+ * or, with infinities of both signs, to NaN. */
+static plumb_companion without_overflow(plumb_dtype type, double share, const plumb_companion *c) {
+  double half_width = c->hi / 2 - c->lo / 2;
+  if (half_width / share > plumb_largest(type)) return plumb_companion_unknown();
+  return plumb_interval_limit(type, c);
+}
+
 plumb_companion plumb_bound_reduce(plumb_dtype type, bool multiply, const plumb_companion *acc,
                                    const plumb_companion *term, int64_t terms) {
   const plumb_companion *operands[2] = {acc, term};
@@ -201,7 +210,7 @@ plumb_companion plumb_bound_reduce(plumb_dtype type, bool multiply, const plumb_
       plumb_companion slack = interval(-error, error);
       r = plumb_interval_add(&r, &slack);
     }
-    r = plumb_companion_is_known(&r) ? plumb_interval_limit(type, &r) : r;
+    if (plumb_companion_is_known(&r)) r = without_overflow(type, share, &r);
   }
   long double x = acc->shadow, y = term->shadow;
   return plumb_with_shadow(r, multiply ? (double)(x * y) : (double)(x + y));

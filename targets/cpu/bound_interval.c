@@ -185,13 +185,18 @@ plumb_companion plumb_interval_round(plumb_dtype type, plumb_round round,
   return plumb_interval_limit(type, &r);
 }
 
+/* Next to a power of two an ulp may be counted on either side: take the larger. */
+static double outer_ulp(plumb_dtype type, double value, double ulps) {
+  return plumb_ulp(type, fabs(value) + ulps * plumb_ulp(type, value));
+}
+
 plumb_companion plumb_interval_widen(plumb_dtype type, const plumb_companion *c, double ulps,
                                      double absolute) {
   if (!plumb_companion_is_known(c)) return *c;
   plumb_companion r = *c;
   double largest = plumb_largest(type);
   double lo = r.lo > largest ? largest : r.lo, hi = r.hi < -largest ? -largest : r.hi;
-  if (isfinite(lo)) r.lo = down(lo - up(ulps * plumb_ulp(type, lo) + absolute));
-  if (isfinite(hi)) r.hi = up(hi + up(ulps * plumb_ulp(type, hi) + absolute));
+  if (isfinite(lo)) r.lo = down(lo - up(ulps * outer_ulp(type, lo, ulps) + absolute));
+  if (isfinite(hi)) r.hi = up(hi + up(ulps * outer_ulp(type, hi, ulps) + absolute));
   return plumb_interval_limit(type, &r);
 }
