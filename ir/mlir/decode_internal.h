@@ -178,6 +178,8 @@ bool plumb_mlir_constant_bytes(plumb_mlir_decoder *d, MlirAttribute value, MlirT
                                const uint8_t **out_bytes, uint64_t *out_size_bytes);
 /* A number of dtype's value (1.0, 0, -inf ...), rounded to it. */
 plumb_reg plumb_mlir_constant_double(plumb_mlir_decoder *d, plumb_dtype dtype, double value);
+/* A poison value: it may be moved and computed with; to decide by it is a trap. */
+plumb_reg plumb_mlir_poison(plumb_mlir_decoder *d, plumb_dtype type);
 /* A fresh program-wide name: "stem.N". */
 const char *plumb_mlir_unique_name(plumb_mlir_decoder *d, const char *stem);
 

@@ -1,13 +1,30 @@
 /* ub: undefined behaviour by name. */
 #include "ir/mlir/decode_internal.h"
 
-/* Poison that nothing depends on may be any value: it is pinned to zero. A tensor of poison
- * is a buffer that was never written, so that reading it is found. */
+/* A poison value of any type: a shift by its whole width, whose result is poison. */
+plumb_reg plumb_mlir_poison(plumb_mlir_decoder *d, plumb_dtype type) {
+  static const plumb_dtype by_bytes[] = {[1] = PLUMB_I8, [2] = PLUMB_I16, [4] = PLUMB_I32,
+                                         [8] = PLUMB_I64};
+  unsigned bytes = plumb_dtype_bytes(type);
+  if (type == PLUMB_I128) {
+    plumb_reg one = plumb_constant128(d->program, 1, 0);
+    return plumb_build2(&d->b, PLUMB_OP_SHL, type, one, plumb_constant128(d->program, 128, 0));
+  }
+  plumb_dtype word = by_bytes[bytes];
+  plumb_reg width = plumb_constant(d->program, word, 8 * bytes);
+  plumb_reg r =
+      plumb_build2(&d->b, PLUMB_OP_SHL, word, plumb_constant(d->program, word, 1), width);
+  if (type == PLUMB_I1)
+    return plumb_build_cmp(&d->b, PLUMB_CMP_NE, word, r, plumb_constant(d->program, word, 0));
+  return type == word ? r : plumb_build1(&d->b, PLUMB_OP_MOV, type, r);
+}
+
+/* A tensor of poison is a buffer that was never written. */
 static bool decode_poison(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   MlirType type = plumb_mlir_result_type(op, 0);
+  plumb_mlir_run run;
   if (mlirTypeIsARankedTensor(type)) {
-    plumb_mlir_run run;
     if (!plumb_mlir_allocate(d, type, NULL, &run)) return false;
     plumb_mlir_define_result(d, op, 0, run.regs, run.count);
     return true;
@@ -16,8 +33,8 @@ static bool decode_poison(plumb_mlir_decoder *d, MlirOperation op, const plumb_m
   if (!plumb_mlir_flatten(d, type, &flat)) return false;
   plumb_reg *regs = PLUMB_NEW_ARRAY(d->arena, plumb_reg, flat.count + 1);
   for (size_t i = 0; i < flat.count; i++)
-    regs[i] = flat.types[i] == PLUMB_I128 ? plumb_constant128(d->program, 0, 0)
-                                          : plumb_constant(d->program, flat.types[i], 0);
+    regs[i] = i && flat.types[i] == flat.types[i - 1] ? regs[i - 1]
+                                                      : plumb_mlir_poison(d, flat.types[i]);
   plumb_mlir_define_result(d, op, 0, regs, flat.count);
   return true;
 }
