@@ -19,10 +19,7 @@ plumb_reg plumb_mlir_loop_begin_typed(plumb_mlir_decoder *d, plumb_mlir_loop *lo
                                    loop->iv, upper);
   plumb_build_condbr(&d->b, more, body, loop->exit);
   d->b.block = body;
-  /* The body may not see a later iteration's value through an alias of the counter. */
-  plumb_reg current = plumb_reg_create(f, type);
-  plumb_build_mov(&d->b, current, loop->iv);
-  return current;
+  return loop->iv;
 }
 
 plumb_reg plumb_mlir_loop_begin(plumb_mlir_decoder *d, plumb_mlir_loop *loop, plumb_reg lower,

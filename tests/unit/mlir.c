@@ -257,6 +257,20 @@ static const function_row function_rows[] = {
      "    %r = arith.addf %q, %e : f32\n    memref.store %r, %y[%i] : memref<3xf32>\n  }\n"
      "  return\n}",
      {F(3), {0}}, {F(3), {0x41D80000, 0x41E80000, 0x41F80000}}},
+    {"forall writes tensors at its end",
+     "func.func @entry(%x: memref<4xi32>, %y: memref<4xi32>) {\n"
+     "  %c0 = arith.constant 0 : index\n %c1 = arith.constant 1 : index\n"
+     "  %c4 = arith.constant 4 : index\n"
+     "  %t = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi32>\n"
+     "  %r = scf.forall (%i) in (4) shared_outs(%o = %t) -> (tensor<4xi32>) {\n"
+     "    %k3 = arith.constant 3 : index\n    %j = arith.subi %k3, %i : index\n"
+     "    %s = tensor.extract_slice %o[%j] [1] [1] : tensor<4xi32> to tensor<1xi32>\n"
+     "    scf.forall.in_parallel {\n"
+     "      tensor.parallel_insert_slice %s into %o[%i] [1] [1] : tensor<1xi32> into "
+     "tensor<4xi32>\n    }\n  }\n"
+     "  scf.for %i = %c0 to %c4 step %c1 {\n    %q = tensor.extract %r[%i] : tensor<4xi32>\n"
+     "    memref.store %q, %y[%i] : memref<4xi32>\n  }\n  return\n}",
+     {F(4), {0}}, {F(4), {4, 3, 2, 1}}},
     {"execute_region, index_switch, call",
      "func.func @twice(%a: i32) -> i32 {\n  %r = arith.addi %a, %a : i32\n  return %r : i32\n}\n"
      "func.func @entry(%x: memref<1xi32>, %y: memref<1xi32>) {\n"
