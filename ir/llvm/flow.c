@@ -86,7 +86,7 @@ static void decode_switch(plumb_llvm_decoder *d, LLVMValueRef inst) {
       equal = plumb_build_cmp(&d->b, PLUMB_CMP_EQ, type, r, c);
     uint32_t next = i + 1 < successors ? plumb_block_create(d->f) : otherwise;
     plumb_build_condbr(&d->b, equal, target, next);
-    d->b.block = next;
+    if (i + 1 < successors) d->b.block = next;
   }
   if (successors == 1) plumb_build_bra(&d->b, otherwise);
 }

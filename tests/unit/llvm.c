@@ -120,6 +120,11 @@ static const struct row {
      "switch i32 %i, label %x [ i32 1, label %y\n i32 7, label %x ]\n y:\n br label %x\n"
      "x:\n %a = phi i32 [ 1, %0 ], [ 1, %0 ], [ 2, %y ]\n store i32 %a, ptr %p",
      PLUMB_OP_CONDBR, 2, 0},
+    /* The default block is decoded after the switch: nothing may be left in it. */
+    {"switch-default", "", "",
+     "switch i32 %i, label %x [ i32 1, label %y\n i32 7, label %y ]\n y:\n br label %x\n"
+     "x:\n store i32 %i, ptr %p",
+     PLUMB_OP_UNSUPPORTED, 0, 0},
 };
 
 static void check_rows(LLVMContextRef context) {
