@@ -1,0 +1,602 @@
+/* Loads and stores: every lane's address is checked for bounds and alignment, every
+ * byte for having been written. Lanes of one instruction nearly always stay in one
+ * view (an allocation, or the block's shared memory), so that is the fast path. */
+#include "targets/cpu/exec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MAX_LOCAL_KERNEL_BYTES (512ull << 10) /* CUDA C programming guide, 16: a thread's limit */
+#define MAX_LOCAL_HOST_BYTES (1ull << 30)
+#define STATE_ONES 0x0101010101010101ull
+
+/* --- finding --- */
+
+bool plumb_view_find(plumb_block_run *br, uint64_t address, plumb_view *out) {
+  const plumb_grid *g = br->grid;
+  unsigned window = plumb_window_of(address);
+  *out = (plumb_view){.window = window, .base = plumb_window_base(window), .check_state = true};
+  switch (window) {
+    case PLUMB_WINDOW_GLOBAL: {
+      plumb_allocation *a = plumb_allocation_of(br->machine, address);
+      if (!a) return false;
+      out->base = address & ~(uint64_t)UINT32_MAX;
+      out->size_bytes = a->size_bytes;
+      out->data = a->data;
+      out->state = a->state;
+      out->allocation = a;
+      out->read_only = a->read_only;
+      out->check_state = !a->all_initialised;
+      return true;
+    }
+    case PLUMB_WINDOW_SHARED:
+      out->size_bytes = g->shared_bytes;
+      out->data = br->shared;
+      out->state = br->shared_state;
+      return !g->host;
+    case PLUMB_WINDOW_PARAM:
+      out->size_bytes = g->fn->param_bytes;
+      out->data = (uint8_t *)(uintptr_t)g->params;
+      out->state = (uint8_t *)(uintptr_t)g->params_state;
+      out->read_only = true;
+      return g->params != NULL;
+    default:
+      return false;
+  }
+}
+
+static void describe_place(plumb_block_run *br, uint64_t address, uint64_t size_bytes, char *out,
+                           size_t room) {
+  int64_t offset = 0;
+  const plumb_allocation *a = plumb_memory_nearest(br->machine, address, &offset);
+  unsigned long long plain = address & (~0ull >> 8);
+  static const char *const windows[] = {"global", "shared", "local", "const", "param", "function"};
+  unsigned window = plumb_window_of(address);
+  if (!a) {
+    snprintf(out, room, "%s address 0x%llx", window < 6 ? windows[window] : "wild", plain);
+    return;
+  }
+  br->trap.allocation = a->name;
+  br->trap.allocation_offset = (uint64_t)offset;
+  const char *name = a->name ? a->name : "an allocation";
+  if (!a->live)
+    snprintf(out, room, "offset %lld of %s, which has been freed", (long long)offset, name);
+  else if (offset < 0)
+    snprintf(out, room, "%lld bytes before the start of %s", (long long)-offset, name);
+  else if ((uint64_t)offset + size_bytes <= a->size_bytes)
+    snprintf(out, room, "offset %lld of %s", (long long)offset, name);
+  else
+    snprintf(out, room, "offset %lld of %s, which has %llu bytes", (long long)offset, name,
+             (unsigned long long)a->size_bytes);
+}
+
+static bool trap_access(plumb_block_run *br, plumb_trap_kind kind, const plumb_strand *s,
+                        uint32_t lane, uint64_t address, uint64_t size_bytes, const char *what) {
+  if (br->trapped) return false;
+  const plumb_inst *inst = &s->frame->fn->insts[s->pc];
+  plumb_trap_at(br, kind, s->frame, s->pc, (int32_t)lane, "%s", "");
+  br->trap.address = address;
+  br->trap.size_bytes = size_bytes;
+  char place[256];
+  describe_place(br, address, size_bytes, place, sizeof place);
+  snprintf(br->trap_message, sizeof br->trap_message, "%s of %llu bytes at %s%s",
+           plumb_op_table[inst->op].mnemonic, (unsigned long long)size_bytes, place, what);
+  return false;
+}
+
+bool plumb_trap_bounds(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
+                       uint64_t address, uint64_t size_bytes) {
+  return trap_access(br, PLUMB_TRAP_OUT_OF_BOUNDS, s, lane, address, size_bytes,
+                     ": outside every allocation");
+}
+
+bool plumb_trap_misaligned(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
+                           uint64_t address, uint64_t size_bytes) {
+  return trap_access(br, PLUMB_TRAP_MISALIGNED, s, lane, address, size_bytes,
+                     ": not a multiple of the access size");
+}
+
+static uint8_t *local_granule(const plumb_block_run *br, uint8_t *of, uint32_t lane, uint64_t off) {
+  return of + ((off >> 3) * br->lanes + lane) * 8 + (off & 7);
+}
+
+static bool has_gap(const uint8_t *state, uint64_t size_bytes) {
+  for (uint64_t i = 0; i < size_bytes; i++)
+    if (state[i] == PLUMB_BYTE_GAP) return true;
+  return false;
+}
+
+bool plumb_place_find(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
+                      uint64_t size_bytes, bool write, plumb_place *out) {
+  *out = (plumb_place){.address = address, .window = plumb_window_of(address)};
+  if (out->window == PLUMB_WINDOW_LOCAL) {
+    uint64_t off = address - plumb_window_base(PLUMB_WINDOW_LOCAL);
+    if (off < PLUMB_LOCAL_BASE || off > br->local_top[lane] ||
+        size_bytes > br->local_top[lane] - off)
+      return plumb_trap_bounds(br, s, lane, address, size_bytes);
+    return true;
+  }
+  plumb_view view;
+  if (!plumb_view_find(br, address, &view) || address - view.base > view.size_bytes ||
+      size_bytes > view.size_bytes - (address - view.base))
+    return plumb_trap_bounds(br, s, lane, address, size_bytes);
+  uint64_t off = address - view.base;
+  out->data = view.data + off;
+  out->state = view.state + off;
+  out->allocation = view.allocation;
+  if (out->window == PLUMB_WINDOW_SHARED && has_gap(out->state, size_bytes))
+    return plumb_trap_bounds(br, s, lane, address, size_bytes);
+  if (write && view.read_only)
+    return trap_access(br, PLUMB_TRAP_READ_ONLY, s, lane, address, size_bytes,
+                       ", which is read-only");
+  return true;
+}
+
+void plumb_place_read(const plumb_block_run *br, const plumb_place *place, uint32_t lane,
+                      uint64_t size_bytes, uint8_t *data, uint8_t *state) {
+  if (place->data) {
+    memcpy(data, place->data, size_bytes);
+    memcpy(state, place->state, size_bytes);
+    return;
+  }
+  uint64_t off = place->address - plumb_window_base(PLUMB_WINDOW_LOCAL);
+  for (uint64_t i = 0; i < size_bytes; i++) {
+    data[i] = *local_granule(br, br->local, lane, off + i);
+    state[i] = *local_granule(br, br->local_state, lane, off + i);
+  }
+}
+
+void plumb_place_write(plumb_block_run *br, const plumb_place *place, uint32_t lane,
+                       uint64_t size_bytes, const uint8_t *data, const uint8_t *state) {
+  if (place->data) {
+    if (!br->watch || memcmp(place->data, data, size_bytes) != 0) br->changes++;
+    memmove(place->data, data, size_bytes);
+    memmove(place->state, state, size_bytes);
+    if (place->allocation && place->allocation->all_initialised &&
+        memchr(state, PLUMB_BYTE_UNINITIALISED, size_bytes))
+      place->allocation->all_initialised = false;
+    return;
+  }
+  uint64_t off = place->address - plumb_window_base(PLUMB_WINDOW_LOCAL);
+  for (uint64_t i = 0; i < size_bytes; i++) {
+    uint8_t *at = local_granule(br, br->local, lane, off + i);
+    if (*at != data[i]) br->changes++;
+    *at = data[i];
+    *local_granule(br, br->local_state, lane, off + i) = state[i];
+  }
+}
+
+/* --- local memory --- */
+
+bool plumb_local_reserve(plumb_block_run *br, const plumb_strand *s, uint64_t bytes) {
+  if (bytes <= br->local_bytes) return true;
+  uint64_t limit = br->grid->host ? MAX_LOCAL_HOST_BYTES : MAX_LOCAL_KERNEL_BYTES;
+  if (bytes > limit)
+    return plumb_trap_at(br, PLUMB_TRAP_STACK_OVERFLOW, s->frame, s->pc, (int32_t)s->lanes.lo,
+                         "%llu bytes of local memory are needed, %llu are allowed",
+                         (unsigned long long)bytes, (unsigned long long)limit);
+  uint64_t grown = br->local_bytes * 2 > bytes ? br->local_bytes * 2 : bytes;
+  if (grown > limit) grown = limit;
+  grown = (grown + 63) / 64 * 64;
+  uint8_t *data = realloc(br->local, grown * br->lanes);
+  uint8_t *state = realloc(br->local_state, grown * br->lanes);
+  if (!data || !state) abort();
+  memset(data + br->local_bytes * br->lanes, 0, (grown - br->local_bytes) * br->lanes);
+  memset(state + br->local_bytes * br->lanes, 0, (grown - br->local_bytes) * br->lanes);
+  br->local = data;
+  br->local_state = state;
+  br->local_bytes = grown;
+  return true;
+}
+
+void plumb_local_forget(plumb_block_run *br, const plumb_lanes *on, uint64_t from, uint64_t to) {
+  if (on->dense && from % 8 == 0) {
+    for (uint64_t g = from / 8; g * 8 < to; g++)
+      memset(br->local_state + (g * br->lanes + on->lo) * 8, 0, (size_t)on->count * 8);
+    return;
+  }
+  const uint16_t *list = plumb_lanes_list(on, br->list_room);
+  for (uint32_t i = 0; i < on->count; i++)
+    for (uint64_t off = from; off < to; off++)
+      *local_granule(br, br->local_state, list[i], off) = PLUMB_BYTE_UNINITIALISED;
+}
+
+/* --- addresses --- */
+
+bool plumb_addresses(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
+                     const plumb_lanes *on) {
+  plumb_reg r = plumb_inst_operands(s->frame->fn, inst)[0];
+  if (br->undef && !plumb_undef_check(br, s, r, on, "an address")) return false;
+  const uint64_t *from = (const uint64_t *)(const void *)plumb_operand(br, s->frame, r);
+  uint64_t add = (uint64_t)inst->imm;
+  uint64_t *to = br->addresses;
+  static const uint8_t windows[PLUMB_SPACE_COUNT] = {[PLUMB_SPACE_SHARED] = PLUMB_WINDOW_SHARED,
+                                                     [PLUMB_SPACE_LOCAL] = PLUMB_WINDOW_LOCAL,
+                                                     [PLUMB_SPACE_PARAM] = PLUMB_WINDOW_PARAM};
+  /* An offset beyond the window must not wrap into another window's addresses. */
+  uint64_t base = plumb_window_base(windows[inst->space]);
+  if (base == 0) {
+    for (uint32_t l = on->lo; l < on->hi; l++) to[l] = from[l] + add;
+  } else {
+    const uint64_t wild = 0xff00000000000000ull;
+    for (uint32_t l = on->lo; l < on->hi; l++) {
+      uint64_t off = from[l] + add;
+      to[l] = off & wild ? off | wild : off | base;
+    }
+  }
+  return true;
+}
+
+/* --- one access of all lanes --- */
+
+typedef struct access {
+  plumb_strand *s;
+  const plumb_inst *inst;
+  const plumb_lanes *on;
+  const uint16_t *list;
+  const plumb_reg *regs; /* values: results of a load, operands of a store */
+  uint32_t elements;
+  unsigned element_bytes;
+  uint64_t size_bytes;
+  plumb_view view;
+  bool unit_stride; /* lanes dense, and each right after the one before */
+  bool uniform;     /* all lanes at one place */
+} access;
+
+/* Fills br->offsets; false if the lanes do not lie in one view, aligned and in bounds. */
+static bool resolve(plumb_block_run *br, access *a) {
+  uint64_t first = br->addresses[a->list[0]];
+  if (!plumb_view_find(br, first, &a->view) || a->view.size_bytes < a->size_bytes) return false;
+  uint64_t base = a->view.base, limit = a->view.size_bytes - a->size_bytes;
+  uint64_t align = a->size_bytes - 1;
+  if (a->size_bytes & align) align = a->element_bytes - 1;
+  uint64_t *off = br->offsets, bad = 0, step = 0, same = 0, size = a->size_bytes;
+  uint32_t n = a->on->count;
+  if (a->on->dense) {
+    const uint64_t *from = br->addresses + a->on->lo;
+    uint64_t off0 = first - base;
+    for (uint32_t i = 0; i < n; i++) {
+      uint64_t o = from[i] - base;
+      off[i] = o;
+      bad |= (uint64_t)(o > limit) | (o & align);
+      same |= o ^ off0;
+      step |= o ^ (off0 + i * size);
+    }
+    a->unit_stride = step == 0;
+    a->uniform = same == 0;
+  } else {
+    for (uint32_t i = 0; i < n; i++) {
+      uint64_t o = br->addresses[a->list[i]] - base;
+      off[i] = o;
+      bad |= (uint64_t)(o > limit) | (o & align);
+    }
+  }
+  return bad == 0;
+}
+
+static bool all_initialised(const uint8_t *state, uint64_t size_bytes) {
+  uint64_t i = 0, differs = 0;
+  for (; i + 8 <= size_bytes; i += 8) {
+    uint64_t word;
+    memcpy(&word, state + i, 8);
+    differs |= word ^ STATE_ONES;
+  }
+  for (; i < size_bytes; i++) differs |= state[i] ^ PLUMB_BYTE_INITIALISED;
+  return differs == 0;
+}
+
+/* True if every byte of every lane was written. */
+static bool all_lanes_initialised(const plumb_block_run *br, const access *a) {
+  const uint8_t *state = a->view.state;
+  const uint64_t *off = br->offsets;
+  uint32_t n = a->on->count;
+  if (a->unit_stride) return all_initialised(state + off[0], a->size_bytes * n);
+  if (a->uniform) return all_initialised(state + off[0], a->size_bytes);
+  if (a->size_bytes == 4) {
+    uint32_t differs = 0;
+    for (uint32_t i = 0; i < n; i++) {
+      uint32_t word;
+      memcpy(&word, state + off[i], 4);
+      differs |= word ^ (uint32_t)STATE_ONES;
+    }
+    return differs == 0;
+  }
+  bool all = true;
+  for (uint32_t i = 0; i < n; i++) all &= all_initialised(state + off[i], a->size_bytes);
+  return all;
+}
+
+#define GATHER(type)                                                                    \
+  do {                                                                                  \
+    type *to_ = (type *)(void *)to;                                                     \
+    for (uint32_t i = 0; i < n; i++) memcpy(&to_[list[i]], from + off[i], sizeof(type)); \
+  } while (0)
+
+static void gather(const plumb_block_run *br, const access *a, uint8_t *to, const uint8_t *from) {
+  const uint64_t *off = br->offsets;
+  const uint16_t *list = a->list;
+  uint32_t n = a->on->count;
+  unsigned bytes = a->element_bytes;
+  if (a->unit_stride && a->elements == 1) {
+    memcpy(to + (size_t)a->on->lo * bytes, from + off[0], (size_t)n * bytes);
+    return;
+  }
+  switch (bytes) {
+    case 1: GATHER(uint8_t); break;
+    case 2: GATHER(uint16_t); break;
+    case 4: GATHER(uint32_t); break;
+    case 8: GATHER(uint64_t); break;
+    default:
+      for (uint32_t i = 0; i < n; i++) memcpy(to + (size_t)list[i] * bytes, from + off[i], bytes);
+  }
+}
+
+#define SCATTER(type)                                            \
+  do {                                                           \
+    const type *from_ = (const type *)(const void *)from;        \
+    for (uint32_t i = 0; i < n; i++) {                           \
+      type old_, new_ = from_[list[i]];                          \
+      memcpy(&old_, to + off[i], sizeof(type));                  \
+      changed |= old_ != new_;                                   \
+      memcpy(to + off[i], &new_, sizeof(type));                  \
+    }                                                            \
+  } while (0)
+
+static bool scatter(const plumb_block_run *br, const access *a, uint8_t *to, const uint8_t *from) {
+  const uint64_t *off = br->offsets;
+  const uint16_t *list = a->list;
+  uint32_t n = a->on->count;
+  unsigned bytes = a->element_bytes;
+  bool changed = false;
+  if (a->unit_stride && a->elements == 1) {
+    from += (size_t)a->on->lo * bytes;
+    changed = !br->watch || memcmp(to + off[0], from, (size_t)n * bytes) != 0;
+    memcpy(to + off[0], from, (size_t)n * bytes);
+    return changed;
+  }
+  switch (bytes) {
+    case 1: SCATTER(uint8_t); break;
+    case 2: SCATTER(uint16_t); break;
+    case 4: SCATTER(uint32_t); break;
+    case 8: SCATTER(uint64_t); break;
+    default:
+      for (uint32_t i = 0; i < n; i++) {
+        changed |= memcmp(to + off[i], from + (size_t)list[i] * bytes, bytes) != 0;
+        memcpy(to + off[i], from + (size_t)list[i] * bytes, bytes);
+      }
+  }
+  return changed;
+}
+
+/* Lanes that read a byte that was never written: their results are undefined from here. */
+static bool mark_uninitialised(plumb_block_run *br, const access *a) {
+  plumb_frame *f = a->s->frame;
+  for (uint32_t i = 0; i < a->on->count; i++) {
+    const uint8_t *state = a->view.state + br->offsets[i];
+    if (all_initialised(state, a->size_bytes)) continue;
+    if (has_gap(state, a->size_bytes))
+      return plumb_trap_bounds(br, a->s, a->list[i], a->view.base + br->offsets[i], a->size_bytes);
+    br->undef = true;
+    for (uint32_t e = 0; e < a->elements; e++)
+      if (!all_initialised(state + e * a->element_bytes, a->element_bytes))
+        plumb_undef_set(br, f, a->regs[e], a->list[i], f->pc_base + a->s->pc + 1);
+  }
+  return true;
+}
+
+static unsigned how(const plumb_inst *inst, bool write) {
+  uint32_t strong = PLUMB_FLAG_VOLATILE | PLUMB_FLAG_RELAXED | PLUMB_FLAG_ACQUIRE |
+                    PLUMB_FLAG_RELEASE | PLUMB_FLAG_SEQ_CST;
+  return (write ? PLUMB_TOUCH_WRITE : PLUMB_TOUCH_READ) |
+         (inst->flags & strong ? (unsigned)PLUMB_TOUCH_STRONG : 0u);
+}
+
+static void publish(plumb_block_run *br, const access *a, bool write) {
+  for (uint32_t i = 0; i < a->on->count; i++)
+    plumb_race_strong(br, a->list[i], a->view.window, a->view.base + br->offsets[i],
+                      a->inst->flags, !write, write);
+}
+
+static void note_poll(const access *a) {
+  if (!(how(a->inst, false) & PLUMB_TOUCH_STRONG)) return;
+  a->s->polled = true;
+  a->s->poll_pc = a->s->frame->pc_base + a->s->pc + 1;
+}
+
+static bool check_races(plumb_block_run *br, const access *a, bool write) {
+  unsigned touch = how(a->inst, write);
+  note_poll(a);
+  if (!br->race || a->view.read_only) return true;
+  bool strong = (touch & PLUMB_TOUCH_STRONG) && br->grid->fences;
+  if (strong && !write) publish(br, a, false);
+  if (!plumb_race_touch(br, a->s, a->list, a->on->count, a->view.window, a->view.base, br->offsets,
+                        a->size_bytes, touch))
+    return false;
+  if (strong && write) publish(br, a, true);
+  return true;
+}
+
+static void count_bytes(plumb_block_run *br, const access *a, bool write) {
+  uint64_t bytes = a->size_bytes * a->on->count;
+  if (a->view.window == PLUMB_WINDOW_SHARED)
+    *(write ? &br->counters.shared_store_bytes : &br->counters.shared_load_bytes) += bytes;
+  else if (a->view.window == PLUMB_WINDOW_GLOBAL)
+    *(write ? &br->counters.global_store_bytes : &br->counters.global_load_bytes) += bytes;
+}
+
+/* --- lane by lane: local memory, several views, and everything that traps --- */
+
+static bool lane_access(plumb_block_run *br, access *a, uint32_t lane, bool write) {
+  plumb_frame *f = a->s->frame;
+  uint64_t address = br->addresses[lane];
+  uint64_t align = a->size_bytes & (a->size_bytes - 1) ? a->element_bytes : a->size_bytes;
+  plumb_place place;
+  if (!plumb_place_find(br, a->s, lane, address, a->size_bytes, write, &place)) return false;
+  if (address & (align - 1)) return plumb_trap_misaligned(br, a->s, lane, address, a->size_bytes);
+  a->view.window = place.window;
+  if (place.window == PLUMB_WINDOW_SHARED || place.window == PLUMB_WINDOW_GLOBAL) {
+    uint64_t zero = 0;
+    uint16_t one = (uint16_t)lane;
+    if (br->race && !(place.allocation && place.allocation->read_only) &&
+        !plumb_race_touch(br, a->s, &one, 1, place.window, address, &zero, a->size_bytes,
+                          how(a->inst, write)))
+      return false;
+    if (br->race && br->grid->fences && (how(a->inst, write) & PLUMB_TOUCH_STRONG))
+      plumb_race_strong(br, lane, place.window, address, a->inst->flags, !write, write);
+  }
+  for (uint32_t e = 0; e < a->elements; e++) {
+    unsigned bytes = a->element_bytes;
+    uint8_t data[16], state[16];
+    if (write) {
+      bool undefined = br->undef && plumb_undef_get(f, a->regs[e], lane);
+      memcpy(data, plumb_operand(br, f, a->regs[e]) + (size_t)lane * bytes, bytes);
+      memset(state, undefined ? PLUMB_BYTE_UNINITIALISED : PLUMB_BYTE_INITIALISED, bytes);
+      plumb_place_write(br, &place, lane, bytes, data, state);
+      if (br->run->options.companions)
+        plumb_companion_store(br, f, a->regs[e], lane, &place, bytes);
+    } else {
+      plumb_place_read(br, &place, lane, bytes, data, state);
+      memcpy(plumb_reg_lanes(br, f, a->regs[e]) + (size_t)lane * bytes, data, bytes);
+      if (!all_initialised(state, bytes)) {
+        br->undef = true;
+        plumb_undef_set(br, f, a->regs[e], lane, f->pc_base + a->s->pc + 1);
+      }
+      if (br->run->options.companions)
+        plumb_companion_load(br, f, a->regs[e], lane, &place, bytes);
+    }
+    place.address += bytes;
+    if (place.data) place.data += bytes, place.state += bytes;
+  }
+  return true;
+}
+
+/* Local memory, all lanes at one offset (a scalar variable): granules lie side by side. */
+static bool local_uniform(plumb_block_run *br, access *a, bool write) {
+  uint64_t first = br->addresses[a->list[0]];
+  if (plumb_window_of(first) != PLUMB_WINDOW_LOCAL || a->elements != 1 || a->element_bytes > 8 ||
+      !a->on->dense || first % a->element_bytes || br->undef || br->run->options.companions)
+    return false;
+  uint64_t off = first - plumb_window_base(PLUMB_WINDOW_LOCAL), bad = 0;
+  if (off < PLUMB_LOCAL_BASE) return false;
+  for (uint32_t l = a->on->lo; l < a->on->hi; l++)
+    bad |= (br->addresses[l] ^ first) | (uint64_t)(off + a->element_bytes > br->local_top[l]);
+  if (bad) return false;
+  unsigned bytes = a->element_bytes;
+  uint8_t *data = local_granule(br, br->local, a->on->lo, off);
+  uint8_t *state = local_granule(br, br->local_state, a->on->lo, off);
+  const uint8_t *from = plumb_operand(br, a->s->frame, a->regs[0]) + (size_t)a->on->lo * bytes;
+  uint8_t *to = write ? NULL : plumb_reg_lanes(br, a->s->frame, a->regs[0]) + (size_t)a->on->lo * bytes;
+  uint32_t n = a->on->count;
+  if (!write) {
+    bool all = true;
+    for (uint32_t i = 0; i < n; i++) all &= all_initialised(state + (size_t)i * 8, bytes);
+    if (!all) return false;
+  }
+#define MOVE(type)                                                                      \
+  for (uint32_t i = 0; i < n; i++) {                                                    \
+    if (write) {                                                                        \
+      changed |= memcmp(data + (size_t)i * 8, from + i * sizeof(type), sizeof(type)) != 0; \
+      memcpy(data + (size_t)i * 8, from + i * sizeof(type), sizeof(type));              \
+      memset(state + (size_t)i * 8, PLUMB_BYTE_INITIALISED, sizeof(type));              \
+    } else {                                                                            \
+      memcpy(to + i * sizeof(type), data + (size_t)i * 8, sizeof(type));                \
+    }                                                                                   \
+  }
+  bool changed = false;
+  switch (bytes) {
+    case 1: MOVE(uint8_t) break;
+    case 2: MOVE(uint16_t) break;
+    case 4: MOVE(uint32_t) break;
+    default: MOVE(uint64_t) break;
+  }
+#undef MOVE
+  if (changed) br->changes++;
+  return true;
+}
+
+static bool each_lane(plumb_block_run *br, access *a, bool write) {
+  if (local_uniform(br, a, write)) return true;
+  /* The list may be in shared scratch that a trap message or another list reuses. */
+  uint16_t own[PLUMB_MAX_LANES];
+  memcpy(own, a->list, a->on->count * sizeof *own);
+  note_poll(a);
+  for (uint32_t i = 0; i < a->on->count; i++)
+    if (!lane_access(br, a, own[i], write)) return false;
+  count_bytes(br, a, write);
+  return true;
+}
+
+static access describe(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                       const plumb_lanes *on, bool write) {
+  access a = {.s = s, .inst = inst, .on = on};
+  a.regs = write ? plumb_inst_operands(s->frame->fn, inst) + 1 : plumb_inst_results(s->frame->fn, inst);
+  a.elements = write ? inst->operands - 1u : inst->results;
+  a.element_bytes = plumb_dtype_bytes((plumb_dtype)inst->type);
+  a.size_bytes = (uint64_t)a.elements * a.element_bytes;
+  a.list = plumb_lanes_list(on, br->list_room);
+  return a;
+}
+
+bool plumb_exec_load(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                     const plumb_lanes *on) {
+  if (!plumb_addresses(br, s, inst, on)) return false;
+  access a = describe(br, s, inst, on, false);
+  if (!a.elements) return true;
+  if (br->undef)
+    for (uint32_t e = 0; e < a.elements; e++) plumb_undef_clear(s->frame, a.regs[e], on);
+  if (br->run->options.companions || !resolve(br, &a)) return each_lane(br, &a, false);
+  if (a.view.check_state && !all_lanes_initialised(br, &a) && !mark_uninitialised(br, &a))
+    return false;
+  if (!check_races(br, &a, false)) return false;
+  for (uint32_t e = 0; e < a.elements; e++)
+    gather(br, &a, plumb_reg_lanes(br, s->frame, a.regs[e]), a.view.data + e * a.element_bytes);
+  count_bytes(br, &a, false);
+  return true;
+}
+
+/* Sets the states of what was stored; undefined values leave their bytes uninitialised. */
+static void store_states(plumb_block_run *br, const access *a) {
+  plumb_frame *f = a->s->frame;
+  if (br->undef) {
+    for (uint32_t e = 0; e < a->elements; e++)
+      for (uint32_t i = 0; i < a->on->count; i++) {
+        bool undefined = plumb_undef_get(f, a->regs[e], a->list[i]) != 0;
+        if (undefined && a->view.allocation) a->view.allocation->all_initialised = false;
+        memset(a->view.state + br->offsets[i] + e * a->element_bytes,
+               undefined ? PLUMB_BYTE_UNINITIALISED : PLUMB_BYTE_INITIALISED, a->element_bytes);
+      }
+    return;
+  }
+  if (!a->view.check_state) return;
+  if (a->unit_stride) {
+    memset(a->view.state + br->offsets[0], PLUMB_BYTE_INITIALISED, a->size_bytes * a->on->count);
+  } else if (a->size_bytes == 4) {
+    const uint32_t ones = (uint32_t)STATE_ONES;
+    for (uint32_t i = 0; i < a->on->count; i++) memcpy(a->view.state + br->offsets[i], &ones, 4);
+  } else {
+    for (uint32_t i = 0; i < a->on->count; i++)
+      memset(a->view.state + br->offsets[i], PLUMB_BYTE_INITIALISED, a->size_bytes);
+  }
+}
+
+bool plumb_exec_store(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                      const plumb_lanes *on) {
+  if (!plumb_addresses(br, s, inst, on)) return false;
+  access a = describe(br, s, inst, on, true);
+  if (!a.elements) return true;
+  if (br->run->options.companions || !resolve(br, &a) || a.view.read_only)
+    return each_lane(br, &a, true);
+  if (a.view.window == PLUMB_WINDOW_SHARED)
+    for (uint32_t i = 0; i < on->count; i++)
+      if (has_gap(a.view.state + br->offsets[i], a.size_bytes))
+        return plumb_trap_bounds(br, s, a.list[i], a.view.base + br->offsets[i], a.size_bytes);
+  if (!check_races(br, &a, true)) return false;
+  bool changed = false;
+  for (uint32_t e = 0; e < a.elements; e++)
+    changed |= scatter(br, &a, a.view.data + e * a.element_bytes,
+                       plumb_operand(br, s->frame, a.regs[e]));
+  if (changed) br->changes++;
+  store_states(br, &a);
+  count_bytes(br, &a, true);
+  return true;
+}

@@ -1,0 +1,265 @@
+/* A block's life on its thread: memory, entry, end; and whether blocks only wait. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "targets/cpu/exec.h"
+
+static void *take(size_t count, size_t bytes) {
+  void *p = calloc(count ? count : 1, bytes);
+  if (!p) abort();
+  return p;
+}
+
+void plumb_block_create_run(plumb_block_run *br, plumb_grid *grid) {
+  plumb_run *run = grid->run;
+  const plumb_program *p = run->program;
+  *br = (plumb_block_run){.run = run, .grid = grid, .machine = run->machine, .program = p,
+                          .lanes = grid->lanes};
+  size_t insts = 0;
+  for (size_t i = 0; i < p->function_count; i++) insts += p->functions[i]->inst_count;
+  br->consts = take(p->const_count, sizeof *br->consts);
+  br->free_frames = take(p->function_count, sizeof *br->free_frames);
+  br->back_counts = take(insts, sizeof *br->back_counts);
+  for (int i = 0; i < 4; i++) {
+    br->scratch[i] = aligned_alloc(64, ((size_t)br->lanes * 16 + 127) / 64 * 64);
+    if (!br->scratch[i]) abort();
+    memset(br->scratch[i], 0, (size_t)br->lanes * 16);
+  }
+  br->addresses = take(br->lanes, sizeof *br->addresses);
+  br->offsets = take(br->lanes, sizeof *br->offsets);
+  br->list_room = take(br->lanes, sizeof *br->list_room);
+  br->local_top = take(br->lanes, sizeof *br->local_top);
+  br->effects = take(br->lanes, sizeof *br->effects);
+  if (!grid->host) {
+    br->shared = take(grid->shared_bytes + 64, 1);
+    br->shared_state = take(grid->shared_bytes + 64, 1);
+  }
+  plumb_race_create(br);
+}
+
+static void frame_free(plumb_frame *f) {
+  for (size_t r = 0; f->origins && r < f->fn->reg_count; r++) free(f->origins[r]);
+  for (size_t r = 0; f->companions && r < f->fn->reg_count; r++) free(f->companions[r]);
+  free(f->origins);
+  free(f->companions);
+  free(f->saved_top);
+  free(f->regs);
+  free(f);
+}
+
+static void free_frame_tree(plumb_frame *f) {
+  for (plumb_frame *c = f->children; c;) {
+    plumb_frame *next = c->sibling;
+    free_frame_tree(c);
+    c = next;
+  }
+  frame_free(f);
+}
+
+void plumb_block_destroy_run(plumb_block_run *br) {
+  const plumb_program *p = br->program;
+  /* A block that stopped early still has frames in use: they hang on one root. */
+  if (br->strand_count) {
+    plumb_frame *root = br->strands[0]->frame;
+    while (root->caller) root = root->caller;
+    free_frame_tree(root);
+  }
+  for (size_t i = 0; i < p->function_count; i++)
+    for (plumb_frame *f = br->free_frames[i]; f;) {
+      plumb_frame *next = f->sibling;
+      frame_free(f);
+      f = next;
+    }
+  for (uint32_t i = 0; i < br->strand_capacity; i++) free(br->strands[i]);
+  for (size_t i = 0; i < p->const_count; i++) free(br->consts[i]);
+  for (int i = 0; i < 4; i++) free(br->scratch[i]);
+  plumb_race_destroy(br);
+  plumb_companion_map_destroy(&br->companions);
+  free(br->strands);
+  free(br->free_frames);
+  free(br->consts);
+  free(br->back_counts);
+  free(br->addresses);
+  free(br->offsets);
+  free(br->list_room);
+  free(br->local_top);
+  free(br->effects);
+  free(br->shared);
+  free(br->shared_state);
+  free(br->local);
+  free(br->local_state);
+}
+
+static void set_arguments(plumb_block_run *br, plumb_frame *f) {
+  const plumb_function *fn = br->grid->fn;
+  for (size_t i = 0; i < fn->param_count && br->grid->args; i++) {
+    unsigned bytes = plumb_dtype_bytes(fn->reg_types[fn->params[i].reg]);
+    uint64_t wide[2] = {br->grid->args[i], 0};
+    memcpy(plumb_reg_lanes(br, f, fn->params[i].reg), wide, bytes);
+  }
+}
+
+void plumb_block_start(plumb_block_run *br, uint64_t index) {
+  plumb_grid *g = br->grid;
+  br->index = index;
+  br->serial++;
+  br->block[0] = (uint32_t)(index % g->launch.grid[0]);
+  br->block[1] = (uint32_t)(index / g->launch.grid[0] % g->launch.grid[1]);
+  br->block[2] = (uint32_t)(index / g->launch.grid[0] / g->launch.grid[1]);
+  br->random = br->run->options.seed * 0x9e3779b97f4a7c15ull + index;
+  br->undef = br->watch = false;
+  br->parked_aligned = 0;
+  memset(br->barriers, 0, sizeof br->barriers);
+  memset(br->effects, 0, br->lanes * sizeof *br->effects);
+  if (!g->host) {
+    memcpy(br->shared_state, g->shared_state, g->shared_bytes);
+    memset(br->shared, 0, g->shared_bytes);
+  }
+  plumb_companion_map_destroy(&br->companions);
+  plumb_race_begin(br);
+  plumb_lanes_fill(&br->live, br->lanes);
+  uint64_t top = PLUMB_LOCAL_BASE + g->fn->frame_bytes;
+  for (uint32_t l = 0; l < br->lanes; l++) br->local_top[l] = top;
+  plumb_frame *f = plumb_frame_create(br, g->fn, NULL, 0, PLUMB_LOCAL_BASE);
+  f->lane_count = br->lanes;
+  br->current = NULL;
+  plumb_strand *s = plumb_strand_create(br, g->fn->blocks[0].first, f, &br->live);
+  if (g->host) set_arguments(br, f);
+  if (g->fn->frame_bytes && plumb_local_reserve(br, s, top))
+    plumb_local_forget(br, &br->live, PLUMB_LOCAL_BASE, top);
+}
+
+static void add_counters(plumb_counters *to, const plumb_counters *from) {
+  to->lane_instructions += from->lane_instructions;
+  to->instructions += from->instructions;
+  to->global_load_bytes += from->global_load_bytes;
+  to->global_store_bytes += from->global_store_bytes;
+  to->shared_load_bytes += from->shared_load_bytes;
+  to->shared_store_bytes += from->shared_store_bytes;
+  to->barriers += from->barriers;
+  to->atomics += from->atomics;
+  to->divergent_branches += from->divergent_branches;
+}
+
+void plumb_block_finish(plumb_block_run *br) {
+  plumb_run *run = br->run;
+  plumb_grid *g = br->grid;
+  if (!br->trapped && !br->unsupported) plumb_race_end(br);
+  if (!br->trapped) plumb_steps_tell(br);
+  pthread_mutex_lock(&run->lock);
+  add_counters(&run->counters, &br->counters);
+  if (!g->host) run->counters.blocks++;
+  bool stops = br->trapped || br->unsupported;
+  if (stops && br->index < g->trap_block) {
+    __atomic_store_n(&g->trap_block, br->index, __ATOMIC_RELAXED);
+    if (br->trapped && br->trap.kind != PLUMB_TRAP_NONE) {
+      run->trap = br->trap;
+      memcpy(run->trap_message, br->trap_message, sizeof run->trap_message);
+      run->status = PLUMB_OK;
+    } else if (br->unsupported) {
+      const plumb_loc *l = &br->unsupported_loc;
+      run->trap = (plumb_trap){.kind = PLUMB_TRAP_NONE};
+      run->status = br->unsupported_status;
+      plumb_fail(&run->diag, br->unsupported_status, l->file, l->line ? l->line : l->stage_line,
+                 l->column, "%s", br->unsupported_what);
+    }
+  }
+  pthread_mutex_unlock(&run->lock);
+  br->counters = (plumb_counters){0};
+  br->steps_told = 0;
+}
+
+/* --- waiting for ever --- */
+
+static uint64_t mix(uint64_t h, uint64_t v) {
+  h = (h ^ v) * 0xff51afd7ed558ccdull;
+  return h ^ (h >> 32);
+}
+
+static uint64_t hash_block(const plumb_block_run *br) {
+  uint64_t h = br->index;
+  /* Strands lie in any order: their hashes are added. */
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < br->strand_count; i++) {
+    const plumb_strand *s = br->strands[i];
+    uint64_t one = mix(s->pc, (uint64_t)s->state);
+    for (uint32_t w = 0; w < PLUMB_MAX_LANES / 64; w++) one = mix(one, s->lanes.words[w]);
+    for (const plumb_frame *f = s->frame; f; f = f->caller) {
+      one = mix(one, f->call_pc);
+      for (size_t k = 0; k + 8 <= f->regs_bytes; k += 8) {
+        uint64_t v;
+        memcpy(&v, f->regs + k, 8);
+        one = mix(one, v);
+      }
+    }
+    sum += one;
+  }
+  return mix(h, sum);
+}
+
+static plumb_strand *waiting_strand(const plumb_block_run *blocks, uint32_t count,
+                                    plumb_block_run **out_block) {
+  plumb_strand *best = NULL;
+  for (uint32_t b = 0; b < count; b++) {
+    const plumb_block_run *br = &blocks[b];
+    for (uint32_t i = 0; i < br->strand_count; i++) {
+      plumb_strand *s = br->strands[i];
+      if (s->state != PLUMB_STRAND_READY) continue;
+      if (!best || br->index < (*out_block)->index ||
+          (br == *out_block && s->lanes.lo < best->lanes.lo)) {
+        best = s;
+        *out_block = (plumb_block_run *)(uintptr_t)br;
+      }
+    }
+  }
+  return best;
+}
+
+/* After this many looks without a change, while every strand polls memory, they wait
+ * even if some register still counts. */
+#define PATIENCE_LOOKS 1000u
+
+bool plumb_idle_look(plumb_idle *idle, plumb_block_run *blocks, uint32_t count) {
+  uint64_t changes = 0, hash = 0;
+  bool all_ran = true, all_polled = true;
+  for (uint32_t b = 0; b < count; b++) {
+    blocks[b].watch = true;
+    changes += blocks[b].changes;
+    for (uint32_t i = 0; i < blocks[b].strand_count; i++) {
+      const plumb_strand *s = blocks[b].strands[i];
+      all_ran &= s->state != PLUMB_STRAND_READY || s->ran;
+      all_polled &= s->state != PLUMB_STRAND_READY || s->polled;
+    }
+  }
+  if (changes != idle->changes) {
+    *idle = (plumb_idle){.changes = changes};
+    all_ran = true;
+  } else if (all_ran) {
+    for (uint32_t b = 0; b < count; b++) hash = mix(hash, hash_block(&blocks[b]));
+    bool repeats = idle->looks && hash == idle->hash;
+    idle->looks++;
+    /* Brent: compare with a state kept at powers of two, so that any period is found. */
+    if (idle->looks >= idle->next_keep) {
+      idle->hash = hash;
+      idle->next_keep = idle->looks * 2;
+    }
+    if (repeats || (all_polled && idle->looks > PATIENCE_LOOKS)) {
+      plumb_block_run *br = NULL;
+      plumb_strand *s = waiting_strand(blocks, count, &br);
+      if (!s) return false;
+      const plumb_inst *poll = s->poll_pc ? plumb_inst_at(br->run, s->poll_pc - 1, NULL) : NULL;
+      plumb_trap_at(br, PLUMB_TRAP_DEADLOCK, s->frame, s->pc, (int32_t)s->lanes.lo,
+                    "the loop waits for a value that nobody writes");
+      if (poll) {
+        br->trap.location = br->program->locs[poll->loc];
+        br->trap.op = (plumb_op)poll->op;
+      }
+      return true;
+    }
+  }
+  if (all_ran)
+    for (uint32_t b = 0; b < count; b++)
+      for (uint32_t i = 0; i < blocks[b].strand_count; i++)
+        blocks[b].strands[i]->ran = blocks[b].strands[i]->polled = false;
+  return false;
+}

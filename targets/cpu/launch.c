@@ -1,0 +1,366 @@
+/* Launches: limits, the layout of shared memory, and blocks over threads. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "targets/cpu/race.h"
+
+#define BLOCK_QUANTUM 4096u   /* backward branches between looks for idleness */
+#define ORDERED_QUANTUM 256u  /* and a turn of an interleaved block */
+#define MAX_RESIDENT_BLOCKS 512u
+#define MAX_RESIDENT_BYTES (2ull << 30)
+#define DEFAULT_STEP_LIMIT 20000000000ull
+
+/* --- what a kernel uses --- */
+
+typedef struct uses {
+  const plumb_program *program;
+  bool *functions; /* reached */
+  bool *globals;   /* shared ones whose address is taken */
+  bool ordered, sequential, fences;
+} uses;
+
+static void scan(uses *u, const plumb_function *fn) {
+  if (u->functions[fn->index]) return;
+  u->functions[fn->index] = true;
+  u->ordered |= fn->uses_global_order;
+  const uint32_t order = PLUMB_FLAG_ACQUIRE | PLUMB_FLAG_RELEASE | PLUMB_FLAG_SEQ_CST;
+  for (size_t i = 0; i < fn->inst_count; i++) {
+    const plumb_inst *inst = &fn->insts[i];
+    switch (inst->op) {
+      case PLUMB_OP_ADDRESS: u->globals[inst->imm] = true; break;
+      case PLUMB_OP_CALL: scan(u, u->program->functions[inst->target]); break;
+      case PLUMB_OP_CALL_INDIRECT:
+        for (size_t f = 0; f < u->program->function_count; f++)
+          if (u->program->functions[f]->kind == PLUMB_DEVICE) scan(u, u->program->functions[f]);
+        break;
+      case PLUMB_OP_FENCE: u->fences = true; break;
+      case PLUMB_OP_LOAD: case PLUMB_OP_STORE: u->fences |= (inst->flags & order) != 0; break;
+      case PLUMB_OP_ATOMIC:
+        u->fences |= (inst->flags & order) != 0 && !(inst->flags & PLUMB_FLAG_SEQ_CST);
+        /* The order of floating sums shows in the result, so it has to be one order. */
+        u->sequential |= inst->space != PLUMB_SPACE_SHARED;
+        break;
+      case PLUMB_OP_ALLOC: case PLUMB_OP_FREE: case PLUMB_OP_PRINT: u->sequential = true; break;
+      default: break;
+    }
+  }
+}
+
+/* Static variables first, each followed by a gap, then the dynamic ones, all at one place. */
+static plumb_status lay_out_shared(plumb_grid *g, const uses *u, plumb_diag *diag) {
+  const plumb_program *p = g->run->program;
+  uint64_t at = PLUMB_SHARED_BASE, used = 0;
+  uint32_t align = 16;
+  g->shared_offsets = calloc(p->global_count + 1, sizeof *g->shared_offsets);
+  if (!g->shared_offsets) abort();
+  for (size_t i = 0; i < p->global_count; i++) {
+    const plumb_global *v = &p->globals[i];
+    if (v->space != PLUMB_SPACE_SHARED || !u->globals[i]) continue;
+    if (v->dynamic) {
+      if (v->align > align) align = v->align;
+      continue;
+    }
+    uint32_t own = v->align > 16 ? v->align : 16;
+    at = (at + own - 1) / own * own;
+    g->shared_offsets[i] = (uint32_t)at;
+    at += v->size_bytes + PLUMB_SHARED_GAP;
+    used += v->size_bytes;
+    if (used > PLUMB_MAX_SHARED_BYTES) break;
+  }
+  used += g->launch.shared_bytes;
+  if (used > PLUMB_MAX_SHARED_BYTES)
+    return plumb_fail(diag, PLUMB_BAD_INPUT, NULL, 0, 0,
+                      "kernel '%s' needs %llu bytes of shared memory a block; %u are allowed",
+                      g->fn->name, (unsigned long long)used, PLUMB_MAX_SHARED_BYTES);
+  at = (at + align - 1) / align * align;
+  uint64_t end = at + g->launch.shared_bytes;
+  g->shared_bytes = (uint32_t)(end + PLUMB_SHARED_GAP);
+  g->shared_state = malloc(g->shared_bytes);
+  if (!g->shared_state) abort();
+  memset(g->shared_state, PLUMB_BYTE_GAP, g->shared_bytes);
+  memset(g->shared_state + at, PLUMB_BYTE_UNINITIALISED, g->launch.shared_bytes);
+  for (size_t i = 0; i < p->global_count; i++) {
+    const plumb_global *v = &p->globals[i];
+    if (v->space != PLUMB_SPACE_SHARED || !u->globals[i]) continue;
+    if (v->dynamic) g->shared_offsets[i] = (uint32_t)at;
+    else memset(g->shared_state + g->shared_offsets[i], PLUMB_BYTE_UNINITIALISED, v->size_bytes);
+  }
+  return PLUMB_OK;
+}
+
+/* CUDA C programming guide, table of technical specifications. */
+static plumb_status check_limits(const plumb_function *fn, const plumb_launch *l, plumb_diag *diag) {
+  static const uint32_t grid_max[3] = {2147483647u, 65535u, 65535u}, block_max[3] = {1024, 1024, 64};
+  uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+  for (int i = 0; i < 3; i++) {
+    if (l->grid[i] == 0 || l->grid[i] > grid_max[i])
+      return plumb_fail(diag, PLUMB_BAD_INPUT, NULL, 0, 0,
+                        "launch of '%s': grid %u x %u x %u; allowed are 1 to 2147483647 x 65535 x 65535",
+                        fn->name, l->grid[0], l->grid[1], l->grid[2]);
+    if (l->block[i] == 0 || l->block[i] > block_max[i])
+      return plumb_fail(diag, PLUMB_BAD_INPUT, NULL, 0, 0,
+                        "launch of '%s': block %u x %u x %u; allowed are 1 to 1024 x 1024 x 64",
+                        fn->name, l->block[0], l->block[1], l->block[2]);
+  }
+  uint64_t limit = fn->max_threads && fn->max_threads < PLUMB_MAX_LANES ? fn->max_threads : PLUMB_MAX_LANES;
+  if (threads > limit)
+    return plumb_fail(diag, PLUMB_BAD_INPUT, NULL, 0, 0,
+                      "launch of '%s': %llu threads a block; %llu are allowed", fn->name,
+                      (unsigned long long)threads, (unsigned long long)limit);
+  for (int i = 0; i < 3; i++)
+    if (fn->required_threads[0] && fn->required_threads[i] && fn->required_threads[i] != l->block[i])
+      return plumb_fail(diag, PLUMB_BAD_INPUT, NULL, 0, 0,
+                        "launch of '%s': block %u x %u x %u, but the kernel requires %u x %u x %u",
+                        fn->name, l->block[0], l->block[1], l->block[2], fn->required_threads[0],
+                        fn->required_threads[1], fn->required_threads[2]);
+  return PLUMB_OK;
+}
+
+/* --- steps --- */
+
+bool plumb_steps_tell(plumb_block_run *br) {
+  plumb_run *run = br->run;
+  uint64_t fresh = br->counters.lane_instructions - br->steps_told;
+  br->steps_told = br->counters.lane_instructions;
+  uint64_t all = __atomic_add_fetch(&run->steps, fresh, __ATOMIC_RELAXED);
+  uint64_t limit = run->options.step_limit ? run->options.step_limit : DEFAULT_STEP_LIMIT;
+  if (all <= limit) return true;
+  size_t insts = 0, most = 0;
+  for (size_t i = 0; i < br->program->function_count; i++)
+    insts += br->program->functions[i]->inst_count;
+  for (size_t i = 1; i < insts; i++)
+    if (br->back_counts[i] > br->back_counts[most]) most = i;
+  const plumb_function *fn = NULL;
+  const plumb_inst *inst = plumb_inst_at(run, (uint32_t)most, &fn);
+  plumb_trap_at(br, PLUMB_TRAP_STEP_LIMIT, NULL, 0, -1,
+                "more than %llu lane-instructions; the busiest loop was taken %llu times",
+                (unsigned long long)limit, (unsigned long long)br->back_counts[most]);
+  if (inst) {
+    br->trap.function = fn->name;
+    br->trap.op = (plumb_op)inst->op;
+    br->trap.location = br->program->locs[inst->loc];
+  }
+  return false;
+}
+
+/* --- blocks --- */
+
+static void run_one(plumb_block_run *br, uint64_t index) {
+  plumb_idle idle = {0};
+  plumb_block_start(br, index);
+  for (;;) {
+    plumb_block_end end = plumb_block_continue(br, BLOCK_QUANTUM);
+    if (end == PLUMB_BLOCK_YIELDED && !plumb_idle_look(&idle, br, 1)) continue;
+    break;
+  }
+  plumb_block_finish(br);
+}
+
+/* The block that comes n-th: in order for seed 0, else a permutation by the seed. */
+static uint64_t nth_block(const plumb_grid *g, uint64_t n) {
+  uint64_t seed = g->run->options.seed, count = g->block_count;
+  if (!seed || count < 3) return n;
+  uint64_t stride = seed % (count - 1) + 1;
+  for (;; stride++) {
+    uint64_t a = stride, b = count;
+    while (b) {
+      uint64_t r = a % b;
+      a = b;
+      b = r;
+    }
+    if (a == 1) break;
+  }
+  return (uint64_t)(((unsigned __int128)n * stride + seed) % count);
+}
+
+static void *run_blocks(void *argument) {
+  plumb_grid *g = argument;
+  plumb_block_run *br = malloc(sizeof *br);
+  if (!br) abort();
+  plumb_block_create_run(br, g);
+  for (;;) {
+    uint64_t n = __atomic_fetch_add(&g->next_block, 1, __ATOMIC_RELAXED);
+    if (n >= g->block_count) break;
+    /* Blocks before one that trapped still run, so that the first trap is always found. */
+    uint64_t trap = __atomic_load_n(&g->trap_block, __ATOMIC_RELAXED);
+    if (g->sequential ? trap != UINT64_MAX : n > trap) break;
+    run_one(br, g->sequential ? nth_block(g, n) : n);
+    if (br->trapped || br->unsupported) break;
+  }
+  plumb_block_destroy_run(br);
+  free(br);
+  return NULL;
+}
+
+static void run_parallel(plumb_grid *g, uint64_t jobs) {
+  if (jobs > g->block_count) jobs = g->block_count;
+  if (jobs > 64) jobs = 64;
+  pthread_t threads[64];
+  uint64_t started = 0;
+  while (started + 1 < jobs && pthread_create(&threads[started], NULL, run_blocks, g) == 0) started++;
+  run_blocks(g);
+  for (uint64_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
+}
+
+/* Blocks that may wait for each other: all resident at once as far as memory allows, each
+ * a turn after the other. */
+static void run_ordered(plumb_grid *g) {
+  uint64_t bytes = ((uint64_t)g->fn->slot_bytes + 64) * g->lanes + g->shared_bytes * 10ull + 65536;
+  uint64_t resident = MAX_RESIDENT_BYTES / bytes;
+  if (resident > MAX_RESIDENT_BLOCKS) resident = MAX_RESIDENT_BLOCKS;
+  if (resident > g->block_count) resident = g->block_count;
+  if (resident < 1) resident = 1;
+  plumb_block_run *blocks = calloc(resident, sizeof *blocks);
+  if (!blocks) abort();
+  uint64_t next = 0;
+  uint32_t running = 0;
+  for (; running < resident; running++) {
+    plumb_block_create_run(&blocks[running], g);
+    plumb_block_start(&blocks[running], nth_block(g, next++));
+  }
+  plumb_idle idle = {0};
+  bool stop = false;
+  while (running && !stop) {
+    for (uint32_t i = 0; i < running && !stop;) {
+      plumb_block_run *br = &blocks[i];
+      plumb_block_end end = plumb_block_continue(br, ORDERED_QUANTUM);
+      if (end == PLUMB_BLOCK_YIELDED) {
+        i++;
+        continue;
+      }
+      plumb_block_finish(br);
+      stop = end == PLUMB_BLOCK_TRAPPED || br->trapped;
+      if (stop) break;
+      idle = (plumb_idle){0};
+      if (next < g->block_count) {
+        plumb_block_start(br, nth_block(g, next++));
+        i++;
+      } else {
+        plumb_block_destroy_run(br);
+        *br = blocks[--running];
+      }
+    }
+    if (running && !stop && plumb_idle_look(&idle, blocks, running))
+      for (uint32_t i = 0; i < running; i++)
+        if (blocks[i].trapped) {
+          plumb_block_finish(&blocks[i]);
+          stop = true;
+        }
+  }
+  for (uint32_t i = 0; i < running; i++) plumb_block_destroy_run(&blocks[i]);
+  free(blocks);
+}
+
+static uint64_t job_count(const plumb_run *run) {
+  if (run->options.companions) return 1;
+  if (run->options.jobs > 0) return (uint64_t)run->options.jobs;
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  return cores > 0 ? (uint64_t)cores : 1;
+}
+
+plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plumb_launch *launch,
+                            const uint8_t *params, const uint8_t *params_state, plumb_diag *diag) {
+  PLUMB_TRY(check_limits(fn, launch, diag));
+  const plumb_program *p = run->program;
+  plumb_grid g = {.run = run, .fn = fn, .launch = *launch, .params = params,
+                  .params_state = params_state, .trap_block = UINT64_MAX};
+  g.lanes = launch->block[0] * launch->block[1] * launch->block[2];
+  g.warps = (g.lanes + PLUMB_WARP_LANES - 1) / PLUMB_WARP_LANES;
+  g.block_count = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+  g.races = run->options.check_races;
+  uses u = {.program = p};
+  u.functions = calloc(p->function_count + 1, sizeof(bool));
+  u.globals = calloc(p->global_count + 1, sizeof(bool));
+  if (!u.functions || !u.globals) abort();
+  scan(&u, fn);
+  plumb_status status = lay_out_shared(&g, &u, diag);
+  free(u.functions);
+  free(u.globals);
+  if (status == PLUMB_OK) {
+    g.fences = u.fences;
+    g.ordered = u.ordered && g.block_count > 1;
+    g.sequential = u.sequential || u.ordered || run->options.companions;
+    if (g.races && g.ordered) g.online = calloc(1, sizeof *g.online);
+    g.intervals = calloc(1, sizeof *g.intervals);
+    if (!g.intervals || (g.races && g.ordered && !g.online)) abort();
+    run->counters.launches++;
+    if (g.ordered) run_ordered(&g);
+    else run_parallel(&g, g.sequential ? 1 : job_count(run));
+    if (run->status == PLUMB_OK) plumb_race_finish(&g);
+    plumb_race_grid_destroy(&g);
+  }
+  free(g.shared_offsets);
+  free(g.shared_state);
+  return status;
+}
+
+void plumb_host_run(plumb_run *run, const plumb_function *fn, const uint64_t *args) {
+  plumb_grid g = {.run = run, .fn = fn, .lanes = 1, .warps = 1, .block_count = 1, .host = true,
+                  .args = args, .sequential = true, .trap_block = UINT64_MAX,
+                  .launch = {{1, 1, 1}, {1, 1, 1}, 0}};
+  run_blocks(&g);
+}
+
+/* --- launches from host code --- */
+
+static void stop_with(plumb_block_run *br, const plumb_strand *s, plumb_status status,
+                      const char *what) {
+  plumb_unsupported_at(br, s->frame, s->pc, what);
+  br->unsupported_status = status;
+}
+
+/* Packs the arguments as the kernel's param space. */
+static bool pack(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
+                 const plumb_function *fn, uint8_t *params, uint8_t *state) {
+  const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst) + 7;
+  if (fn->param_count != inst->operands - 7u) {
+    char what[300];
+    snprintf(what, sizeof what, "kernel '%.100s' takes %zu arguments, the launch gives %u", fn->name,
+             fn->param_count, inst->operands - 7u);
+    stop_with(br, s, PLUMB_BAD_INPUT, what);
+    return false;
+  }
+  for (size_t i = 0; i < fn->param_count; i++) {
+    const plumb_param *param = &fn->params[i];
+    plumb_dtype type = plumb_reg_is_const(operands[i])
+                           ? br->program->consts[plumb_reg_const_index(operands[i])].type
+                           : s->frame->fn->reg_types[operands[i]];
+    unsigned bytes = plumb_dtype_bytes(type);
+    if (bytes > param->size_bytes) bytes = param->size_bytes;
+    memcpy(params + param->offset, plumb_operand(br, s->frame, operands[i]), bytes);
+    if (br->undef && plumb_undef_get(s->frame, operands[i], 0))
+      memset(state + param->offset, PLUMB_BYTE_UNINITIALISED, param->size_bytes);
+  }
+  return true;
+}
+
+bool plumb_exec_launch(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst) {
+  const plumb_function *fn = br->program->functions[inst->target];
+  if (!br->grid->host)
+    return plumb_unsupported_at(br, s->frame, s->pc, "a launch from device code");
+  const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst);
+  plumb_launch launch = {{0}, {0}, 0};
+  for (uint32_t i = 0; i < 7; i++) {
+    if (br->undef && !plumb_undef_check(br, s, operands[i], &s->lanes, "a launch dimension"))
+      return false;
+    uint64_t v = plumb_lane_bits(plumb_operand(br, s->frame, operands[i]), 8, 0);
+    uint32_t cut = v > UINT32_MAX ? UINT32_MAX : (uint32_t)v; /* over every limit: reported */
+    if (i < 3) launch.grid[i] = cut;
+    else if (i < 6) launch.block[i - 3] = cut;
+    else launch.shared_bytes = v;
+  }
+  uint8_t *params = calloc(2, fn->param_bytes + 64u);
+  if (!params) abort();
+  uint8_t *state = params + fn->param_bytes + 64;
+  memset(state, PLUMB_BYTE_INITIALISED, fn->param_bytes);
+  plumb_diag diag = {0};
+  if (pack(br, s, inst, fn, params, state)) {
+    plumb_status status = plumb_grid_run(br->run, fn, &launch, params, state, &diag);
+    if (status != PLUMB_OK) stop_with(br, s, status, diag.message);
+  }
+  free(params);
+  /* What stopped the kernel is recorded in the run: only leave. */
+  if (br->run->trap.kind != PLUMB_TRAP_NONE || br->run->status != PLUMB_OK) br->trapped = true;
+  return !br->trapped && !br->unsupported;
+}

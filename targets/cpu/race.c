@@ -1,0 +1,528 @@
+/* Tags: the last write and the last reads of every word (see race.h). */
+#include "targets/cpu/race.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint32_t low(uint64_t tag) { return (uint32_t)tag; }
+static uint32_t time_of(uint32_t tag) { return tag & PLUMB_TAG_TIME; }
+static uint32_t who_of(uint32_t tag) { return tag >> PLUMB_TAG_TIME_BITS & 0x7ff; }
+
+static void *take(size_t count, size_t bytes) {
+  void *p = calloc(count, bytes);
+  if (!p) abort();
+  return p;
+}
+
+/* --- pages --- */
+
+static plumb_race_page *page_create(bool online) {
+  plumb_race_page *p = take(1, sizeof *p);
+  p->write = take(PLUMB_RACE_PAGE_WORDS, sizeof *p->write);
+  p->read = take(PLUMB_RACE_PAGE_WORDS, sizeof *p->read);
+  if (online) {
+    p->write_block = take(PLUMB_RACE_PAGE_WORDS, sizeof *p->write_block);
+    p->read_block = take(PLUMB_RACE_PAGE_WORDS, sizeof *p->read_block);
+  }
+  return p;
+}
+
+static void page_destroy(plumb_race_page *p) {
+  if (!p) return;
+  free(p->write);
+  free(p->read);
+  free(p->write_block);
+  free(p->read_block);
+  free(p);
+}
+
+static void *spread(void *words, size_t count, size_t bytes) {
+  uint8_t *grown = take(count * 4, bytes);
+  for (size_t i = 0; i < count * 4; i++)
+    memcpy(grown + i * bytes, (uint8_t *)words + i / 4 * bytes, bytes);
+  free(words);
+  return grown;
+}
+
+void plumb_race_page_by_byte(plumb_race_page *p, size_t words, bool online) {
+  if (p->by_byte) return;
+  p->write = spread(p->write, words, sizeof *p->write);
+  p->read = spread(p->read, words, sizeof *p->read);
+  if (online) {
+    p->write_block = spread(p->write_block, words, sizeof *p->write_block);
+    p->read_block = spread(p->read_block, words, sizeof *p->read_block);
+  }
+  p->by_byte = true;
+}
+
+static size_t slot_of(const plumb_page_table *t, uint64_t key) {
+  size_t mask = t->capacity - 1;
+  size_t i = (size_t)((key * 0x9e3779b97f4a7c15ull) >> 32) & mask;
+  while (t->slots[i] && t->slots[i]->key != key) i = (i + 1) & mask;
+  return i;
+}
+
+static plumb_race_page *page_of(plumb_page_table *t, uint64_t key, bool online) {
+  if ((t->count + 1) * 2 > t->capacity) {
+    plumb_page_table old = *t;
+    t->capacity = old.capacity ? old.capacity * 2 : 256;
+    t->slots = take(t->capacity, sizeof *t->slots);
+    for (size_t i = 0; i < old.capacity; i++)
+      if (old.slots[i]) t->slots[slot_of(t, old.slots[i]->key)] = old.slots[i];
+    free(old.slots);
+  }
+  size_t i = slot_of(t, key);
+  if (!t->slots[i]) {
+    /* A used page's tags are older than the block's start: they read as empty. */
+    t->slots[i] = t->free_count ? t->free[--t->free_count] : page_create(online);
+    t->slots[i]->key = key;
+    t->count++;
+  }
+  return t->slots[i];
+}
+
+static void release_pages(plumb_page_table *t) {
+  for (size_t i = 0; t->count && i < t->capacity; i++) {
+    plumb_race_page *p = t->slots[i];
+    if (!p) continue;
+    t->slots[i] = NULL;
+    if (p->by_byte) { /* back to words next time */
+      page_destroy(p);
+      continue;
+    }
+    if (t->free_count == t->free_capacity) {
+      t->free_capacity = t->free_capacity ? t->free_capacity * 2 : 64;
+      t->free = realloc(t->free, t->free_capacity * sizeof *t->free);
+      if (!t->free) abort();
+    }
+    t->free[t->free_count++] = p;
+  }
+  t->count = 0;
+}
+
+void plumb_page_table_destroy(plumb_page_table *t) {
+  for (size_t i = 0; i < t->capacity; i++) page_destroy(t->slots[i]);
+  for (size_t i = 0; i < t->free_count; i++) page_destroy(t->free[i]);
+  free(t->slots);
+  free(t->free);
+  *t = (plumb_page_table){0};
+}
+
+/* --- reporting --- */
+
+static void split_block(const plumb_grid *g, uint64_t block, int64_t out[3]) {
+  out[0] = (int64_t)(block % g->launch.grid[0]);
+  out[1] = (int64_t)(block / g->launch.grid[0] % g->launch.grid[1]);
+  out[2] = (int64_t)(block / g->launch.grid[0] / g->launch.grid[1]);
+}
+
+static bool report(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
+                   bool write, uint64_t other, uint64_t other_block, bool other_write) {
+  const plumb_function *fn = NULL;
+  const plumb_inst *inst = plumb_inst_at(br->run, (uint32_t)(other >> 32), &fn);
+  uint32_t who = who_of(low(other));
+  int32_t lane2 = who < PLUMB_WHO_WARP ? (int32_t)who : -1;
+  if (br->trapped) return false;
+  plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
+                "%s by lane %u and %s by %s%d of %s are not ordered", write ? "write" : "read",
+                lane, other_write ? "write" : "read", lane2 < 0 ? "several lanes " : "lane ",
+                lane2, other_block == br->index ? "the same block" : "another block");
+  br->trap.lane2 = lane2;
+  br->trap.address = address;
+  br->trap.size_bytes = 4;
+  split_block(br->grid, other_block, br->trap.block2);
+  if (inst) br->trap.location2 = br->program->locs[inst->loc];
+  plumb_allocation *a = plumb_window_of(address) == PLUMB_WINDOW_GLOBAL
+                            ? plumb_allocation_of(br->machine, address) : NULL;
+  if (a) {
+    br->trap.allocation = a->name;
+    br->trap.allocation_offset = address & UINT32_MAX;
+  }
+  /* The statement that a report blames is the write. */
+  if (!write && other_write && inst) {
+    plumb_loc reader = br->trap.location;
+    br->trap.location = br->trap.location2;
+    br->trap.location2 = reader;
+    br->trap.function = fn->name;
+    br->trap.op = (plumb_op)inst->op;
+    br->trap.lane = lane2;
+    br->trap.lane2 = (int32_t)lane;
+    for (int i = 0; i < 3; i++) {
+      int64_t mine = br->trap.block[i];
+      br->trap.block[i] = br->trap.block2[i];
+      br->trap.block2[i] = mine;
+    }
+  }
+  return false;
+}
+
+/* --- touching --- */
+
+typedef struct touch {
+  plumb_block_run *br;
+  const plumb_strand *s;
+  uint32_t floor, now;
+  uint64_t pc; /* in the high half */
+  uint32_t strong;
+  bool write;
+} touch;
+
+/* Whoever touched last, together with `lane`. */
+static uint32_t together(uint32_t who, uint32_t lane) {
+  uint32_t warp = lane / PLUMB_WARP_LANES;
+  if (who == lane) return lane;
+  if (who < PLUMB_WHO_WARP && who / PLUMB_WARP_LANES == warp) return PLUMB_WHO_WARP + warp;
+  return who == PLUMB_WHO_WARP + warp ? who : PLUMB_WHO_MANY;
+}
+
+static bool conflicts(const touch *t, uint32_t lane, uint64_t tag, uint64_t block) {
+  uint32_t other = low(tag);
+  if (t->strong && (other & PLUMB_TAG_ATOMIC)) return false;
+  if (block == t->br->index && who_of(other) == lane) return false;
+  return !plumb_clock_ordered(t->br, lane, block, other);
+}
+
+/* One unit (word or byte) whose tags may be of this block's time. False: a race. */
+static bool touch_unit(const touch *t, plumb_race_page *p, size_t i, uint32_t lane,
+                       uint64_t address) {
+  uint64_t w = p->write[i], r = p->read[i];
+  uint64_t block = t->br->index;
+  uint64_t wb = p->write_block ? p->write_block[i] - 1ull : block;
+  uint64_t rb = p->read_block ? p->read_block[i] - 1ull : block;
+  bool w_live = p->write_block ? p->write_block[i] != 0 : time_of(low(w)) >= t->floor;
+  bool r_live = p->read_block ? p->read_block[i] != 0 : time_of(low(r)) >= t->floor;
+  if (w_live && conflicts(t, lane, w, wb)) return report(t->br, t->s, lane, address, t->write, w, wb, true);
+  if (t->write && r_live && conflicts(t, lane, r, rb))
+    return report(t->br, t->s, lane, address, true, r, rb, false);
+  uint64_t *to = t->write ? &p->write[i] : &p->read[i];
+  bool merge = t->write ? w_live && wb == block && t->strong && (low(w) & PLUMB_TAG_ATOMIC)
+                        : r_live && rb == block;
+  uint32_t who = lane, strong = t->strong;
+  if (merge) {
+    who = together(who_of(low(*to)), lane);
+    strong &= low(*to);
+  }
+  *to = t->pc | strong | who << PLUMB_TAG_TIME_BITS | t->now;
+  if (t->write && p->write_block) p->write_block[i] = (uint32_t)block + 1;
+  if (!t->write && p->read_block) p->read_block[i] = (uint32_t)block + 1;
+  return true;
+}
+
+/* The quick answers for a word: nobody has touched it since the floor, or this changes
+ * nothing. Everything else is touch_unit's. */
+static inline bool touch_word(const touch *t, plumb_race_page *p, size_t i, uint32_t lane,
+                              uint64_t address) {
+  uint32_t w = low(p->write[i]), r = low(p->read[i]);
+  bool w_old = time_of(w) < t->floor, r_old = time_of(r) < t->floor;
+  if (p->write_block) return touch_unit(t, p, i, lane, address);
+  if (t->write) {
+    uint32_t mine = lane << PLUMB_TAG_TIME_BITS;
+    if ((w_old || ((w ^ mine) & ~(PLUMB_TAG_TIME | PLUMB_TAG_ATOMIC)) == 0) &&
+        (r_old || ((r ^ mine) & ~(PLUMB_TAG_TIME | PLUMB_TAG_ATOMIC)) == 0) && !t->strong) {
+      p->write[i] = t->pc | mine | t->now;
+      return true;
+    }
+  } else if (w_old) {
+    if (r_old) {
+      p->read[i] = t->pc | t->strong | lane << PLUMB_TAG_TIME_BITS | t->now;
+      return true;
+    }
+    uint32_t who = who_of(r);
+    if (time_of(r) == t->now && !(r & PLUMB_TAG_ATOMIC) &&
+        (who == PLUMB_WHO_MANY || who == lane || who == PLUMB_WHO_WARP + lane / PLUMB_WARP_LANES))
+      return true;
+  }
+  return touch_unit(t, p, i, lane, address);
+}
+
+/* Consecutive words by consecutive lanes, none touched since the floor: vectorises. */
+static bool touch_run(const touch *t, plumb_race_page *p, size_t first, uint32_t lane, uint32_t n) {
+  if (p->by_byte || p->write_block) return false;
+  uint64_t *w = p->write + first, *r = p->read + first;
+  uint32_t busy = 0;
+  for (uint32_t i = 0; i < n; i++)
+    busy |= (uint32_t)(time_of(low(w[i])) >= t->floor) | (uint32_t)(time_of(low(r[i])) >= t->floor);
+  if (busy) return false;
+  uint64_t *to = t->write ? w : r;
+  uint64_t tag = t->pc | t->strong | t->now;
+  for (uint32_t i = 0; i < n; i++) to[i] = tag | (uint64_t)(lane + i) << PLUMB_TAG_TIME_BITS;
+  return true;
+}
+
+static plumb_race_page *find_page(plumb_block_run *br, uint64_t address) {
+  plumb_race *race = br->race;
+  uint64_t key = address / PLUMB_RACE_PAGE_BYTES + 1;
+  plumb_race_page *p = race->cache[key & 63];
+  if (p && p->key == key) return p;
+  plumb_online *online = br->grid->online;
+  p = page_of(online ? &online->pages : &race->pages, key, online != NULL);
+  race->cache[key & 63] = p;
+  return p;
+}
+
+/* `size_bytes` from `address` on, by one lane. */
+static bool touch_span(const touch *t, uint32_t lane, unsigned window, uint64_t address,
+                       uint64_t size_bytes) {
+  plumb_race *race = t->br->race;
+  bool shared = window == PLUMB_WINDOW_SHARED;
+  bool narrow = (address | size_bytes) & 3;
+  for (uint64_t done = 0; done < size_bytes;) {
+    uint64_t at = address + done;
+    plumb_race_page *p = shared ? &race->shared : find_page(t->br, at);
+    size_t offset = shared ? (size_t)(at & UINT32_MAX) : (size_t)(at % PLUMB_RACE_PAGE_BYTES);
+    if (narrow && !p->by_byte)
+      plumb_race_page_by_byte(p, shared ? race->shared_words : PLUMB_RACE_PAGE_WORDS,
+                              p->write_block != NULL);
+    bool ok = p->by_byte ? touch_unit(t, p, offset, lane, at) : touch_word(t, p, offset / 4, lane, at);
+    if (!ok) return false;
+    done += p->by_byte ? 1 : 4;
+  }
+  return true;
+}
+
+bool plumb_race_touch(plumb_block_run *br, const plumb_strand *s, const uint16_t *list,
+                      uint32_t count, unsigned window, uint64_t base, const uint64_t *offsets,
+                      uint64_t size_bytes, unsigned how) {
+  plumb_race *race = br->race;
+  touch t = {.br = br, .s = s, .floor = race->floor, .now = race->time,
+             .pc = (uint64_t)(s->frame->pc_base + s->pc) << 32,
+             .strong = how & PLUMB_TOUCH_STRONG ? PLUMB_TAG_ATOMIC : 0,
+             .write = how & PLUMB_TOUCH_WRITE};
+  if (size_bytes == 4 && ((base + offsets[0]) & 3) == 0) {
+    uint64_t step = 0;
+    for (uint32_t i = 0; i < count; i++)
+      step |= (offsets[i] ^ (offsets[0] + i * 4ull)) | (list[i] ^ (list[0] + i));
+    bool shared = window == PLUMB_WINDOW_SHARED;
+    for (uint32_t i = 0; i < count;) {
+      uint64_t at = base + offsets[i];
+      plumb_race_page *p = shared ? &race->shared : find_page(br, at);
+      size_t word = shared ? (size_t)(at & UINT32_MAX) / 4
+                           : (size_t)(at % PLUMB_RACE_PAGE_BYTES) / 4;
+      size_t room = shared ? count - i : PLUMB_RACE_PAGE_WORDS - word;
+      uint32_t n = count - i < room ? count - i : (uint32_t)room;
+      if (!step && touch_run(&t, p, word, list[i], n)) {
+        i += n;
+        continue;
+      }
+      if (p->by_byte ? !touch_span(&t, list[i], window, at, 4) : !touch_word(&t, p, word, list[i], at))
+        return false;
+      i++;
+    }
+    return true;
+  }
+  for (uint32_t i = 0; i < count; i++)
+    if (!touch_span(&t, list[i], window, base + offsets[i], size_bytes)) return false;
+  return true;
+}
+
+/* --- a block's life --- */
+
+bool plumb_race_create(plumb_block_run *br) {
+  if (!br->grid->races || br->grid->host) return true;
+  plumb_race *r = take(1, sizeof *r);
+  br->race = r;
+  r->shared_words = ((size_t)br->grid->shared_bytes + 3) / 4 + 1;
+  r->shared.write = take(r->shared_words, sizeof *r->shared.write);
+  r->shared.read = take(r->shared_words, sizeof *r->shared.read);
+  return true;
+}
+
+static void forget_clocks(plumb_block_run *br) {
+  plumb_race *r = br->race;
+  for (uint32_t l = 0; r->clocks && l < br->lanes; l++) {
+    plumb_clock_clear(&r->clocks[l].known);
+    plumb_clock_clear(&r->clocks[l].pending);
+    plumb_clock_clear(&r->clocks[l].released);
+  }
+  free(r->clocks);
+  r->clocks = NULL;
+  plumb_clock_clear(&r->block_clock);
+  plumb_clock_map_destroy(&r->published);
+}
+
+void plumb_race_destroy(plumb_block_run *br) {
+  plumb_race *r = br->race;
+  if (!r) return;
+  forget_clocks(br);
+  plumb_page_table_destroy(&r->pages);
+  free(r->shared.write);
+  free(r->shared.read);
+  free(r);
+  br->race = NULL;
+}
+
+void plumb_race_begin(plumb_block_run *br) {
+  plumb_race *r = br->race;
+  if (!r) return;
+  forget_clocks(br);
+  memset(r->cache, 0, sizeof r->cache);
+  if (r->time > PLUMB_TAG_TIME / 2) { /* the time would run out: start it again */
+    size_t units = r->shared_words * (r->shared.by_byte ? 4 : 1);
+    memset(r->shared.write, 0, units * sizeof *r->shared.write);
+    memset(r->shared.read, 0, units * sizeof *r->shared.read);
+    plumb_page_table_destroy(&r->pages);
+    r->time = 0;
+  }
+  r->time++;
+  r->start = r->floor = r->time;
+  memset(r->warp_floor, 0, sizeof r->warp_floor);
+}
+
+/* --- the accesses of a finished block --- */
+
+static void add_interval(plumb_intervals *list, const plumb_interval *item) {
+  if (list->count == list->capacity) {
+    list->capacity = list->capacity ? list->capacity * 2 : 1024;
+    list->items = realloc(list->items, list->capacity * sizeof *list->items);
+    if (!list->items) abort();
+  }
+  list->items[list->count++] = *item;
+}
+
+static void add_page(plumb_block_run *br, plumb_intervals *list, const plumb_race_page *p,
+                     const uint64_t *tags, unsigned kind) {
+  size_t units = p->by_byte ? PLUMB_RACE_PAGE_BYTES : PLUMB_RACE_PAGE_WORDS;
+  uint32_t unit_bytes = p->by_byte ? 1 : 4;
+  plumb_interval run = {0};
+  for (size_t i = 0; i < units; i++) {
+    uint32_t tag = low(tags[i]), pc = (uint32_t)(tags[i] >> 32);
+    if (time_of(tag) < br->race->start) {
+      if (run.size_bytes) add_interval(list, &run);
+      run.size_bytes = 0;
+      continue;
+    }
+    unsigned how = kind | (tag & PLUMB_TAG_ATOMIC ? (unsigned)PLUMB_TOUCH_STRONG : 0u);
+    uint32_t n = run.size_bytes / unit_bytes;
+    if (run.size_bytes && run.how == how && run.pc == pc) {
+      if (n == 1 && who_of(tag) == run.who + 1u) run.step = 1;
+      uint32_t expected = run.who + (run.step ? n : 0);
+      if (who_of(tag) != expected && run.who != PLUMB_WHO_MANY) run.who = PLUMB_WHO_MANY, run.step = 0;
+      run.size_bytes += unit_bytes;
+      continue;
+    }
+    if (run.size_bytes) add_interval(list, &run);
+    run = (plumb_interval){.address = (p->key - 1) * PLUMB_RACE_PAGE_BYTES + i * unit_bytes,
+                           .block = br->index, .size_bytes = unit_bytes, .pc = pc,
+                           .who = (uint16_t)who_of(tag), .how = (uint8_t)how};
+  }
+  if (run.size_bytes) add_interval(list, &run);
+}
+
+bool plumb_race_end(plumb_block_run *br) {
+  plumb_race *r = br->race;
+  if (!r || br->grid->online || br->grid->block_count == 1) {
+    if (r) release_pages(&r->pages);
+    return true;
+  }
+  plumb_intervals own = {0};
+  for (size_t i = 0; i < r->pages.capacity; i++) {
+    const plumb_race_page *p = r->pages.slots[i];
+    if (!p) continue;
+    add_page(br, &own, p, p->write, PLUMB_TOUCH_WRITE);
+    add_page(br, &own, p, p->read, PLUMB_TOUCH_READ);
+  }
+  release_pages(&r->pages);
+  memset(r->cache, 0, sizeof r->cache);
+  pthread_mutex_lock(&br->run->lock);
+  plumb_intervals *all = br->grid->intervals;
+  for (size_t i = 0; i < own.count; i++) add_interval(all, &own.items[i]);
+  pthread_mutex_unlock(&br->run->lock);
+  free(own.items);
+  return true;
+}
+
+/* --- conflicts between blocks --- */
+
+static int by_address(const void *a, const void *b) {
+  const plumb_interval *x = a, *y = b;
+  if (x->address != y->address) return x->address < y->address ? -1 : 1;
+  if (x->block != y->block) return x->block < y->block ? -1 : 1;
+  return (int)x->how - (int)y->how;
+}
+
+/* The two intervals that reach furthest, of different blocks. */
+typedef struct reach {
+  const plumb_interval *first, *second;
+} reach;
+
+static uint64_t end_of(const plumb_interval *i) { return i ? i->address + i->size_bytes : 0; }
+
+static void extend(reach *r, const plumb_interval *i) {
+  if (!r->first || r->first->block == i->block) {
+    if (end_of(i) > end_of(r->first)) r->first = i;
+  } else if (end_of(i) > end_of(r->first)) {
+    r->second = r->first;
+    r->first = i;
+  } else if (end_of(i) > end_of(r->second)) {
+    r->second = i;
+  }
+}
+
+static void fill_party(const plumb_grid *g, const plumb_interval *i, uint64_t address,
+                       int64_t block[3], int32_t *lane, plumb_loc *loc, const plumb_inst **inst,
+                       const plumb_function **fn) {
+  split_block(g, i->block, block);
+  *lane = i->who < PLUMB_WHO_WARP
+              ? (int32_t)(i->who + (i->step ? (address - i->address) / 4 : 0)) : -1;
+  *inst = plumb_inst_at(g->run, i->pc, fn);
+  if (*inst) *loc = g->run->program->locs[(*inst)->loc];
+}
+
+static void report_blocks(plumb_grid *g, const plumb_interval *a, const plumb_interval *b,
+                          uint64_t address) {
+  plumb_run *run = g->run;
+  if (!(a->how & PLUMB_TOUCH_WRITE)) { /* the write is what a report blames */
+    const plumb_interval *swap = a;
+    a = b;
+    b = swap;
+  }
+  plumb_trap *t = &run->trap;
+  *t = (plumb_trap){.kind = PLUMB_TRAP_RACE, .address = address, .size_bytes = 4};
+  const plumb_inst *inst = NULL, *other = NULL;
+  const plumb_function *fn = NULL, *other_fn = NULL;
+  fill_party(g, a, address, t->block, &t->lane, &t->location, &inst, &fn);
+  fill_party(g, b, address, t->block2, &t->lane2, &t->location2, &other, &other_fn);
+  t->function = fn ? fn->name : g->fn->name;
+  t->op = inst ? (plumb_op)inst->op : PLUMB_OP_STORE;
+  plumb_allocation *allocation = plumb_allocation_of(run->machine, address);
+  if (allocation) t->allocation = allocation->name;
+  t->allocation_offset = address & UINT32_MAX;
+  snprintf(run->trap_message, sizeof run->trap_message,
+           "write by block (%lld, %lld, %lld) and %s by block (%lld, %lld, %lld) are not ordered",
+           (long long)t->block[0], (long long)t->block[1], (long long)t->block[2],
+           b->how & PLUMB_TOUCH_WRITE ? "write" : "read", (long long)t->block2[0],
+           (long long)t->block2[1], (long long)t->block2[2]);
+}
+
+void plumb_race_finish(plumb_grid *g) {
+  plumb_intervals *all = g->intervals;
+  if (!all || all->count < 2 || g->run->trap.kind != PLUMB_TRAP_NONE) return;
+  qsort(all->items, all->count, sizeof *all->items, by_address);
+  reach reaches[4] = {{0}}; /* by how */
+  for (size_t i = 0; i < all->count; i++) {
+    const plumb_interval *item = &all->items[i];
+    for (unsigned how = 0; how < 4; how++) {
+      if (!((how | item->how) & PLUMB_TOUCH_WRITE)) continue;
+      if (how & item->how & PLUMB_TOUCH_STRONG) continue;
+      const plumb_interval *other = reaches[how].first;
+      if (other && other->block == item->block) other = reaches[how].second;
+      if (end_of(other) > item->address) {
+        report_blocks(g, other, item, item->address);
+        return;
+      }
+    }
+    extend(&reaches[item->how], item);
+  }
+}
+
+void plumb_race_grid_destroy(plumb_grid *g) {
+  if (g->intervals) free(g->intervals->items);
+  free(g->intervals);
+  if (g->online) {
+    plumb_page_table_destroy(&g->online->pages);
+    plumb_clock_map_destroy(&g->online->published);
+    free(g->online);
+  }
+  g->intervals = NULL;
+  g->online = NULL;
+}

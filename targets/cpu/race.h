@@ -1,0 +1,102 @@
+/* Happens-before, inside: tags (race.c), what lanes know of each other (clock.c), and
+ * accesses of finished blocks (interval.c).
+ *
+ * Every block has a time that goes up when lanes meet or publish. An access is stamped
+ * (lane, time). Lane l's next access comes after an access of lane k at time t when
+ *   t < floor                   all lanes of the block have met since, or
+ *   k == l, or
+ *   t < warp_floor of both      their warp has met since, or
+ *   t < what l's clock says of k: fences, acquire and release, barriers of a part.
+ * Accesses of two blocks are ordered by clocks only.
+ */
+#ifndef PLUMB_TARGETS_CPU_RACE_H
+#define PLUMB_TARGETS_CPU_RACE_H
+
+#include "targets/cpu/exec.h"
+
+/* What is known of one block: its accesses before `floor`, and of single lanes more. */
+typedef struct plumb_clock_entry {
+  uint64_t block;
+  uint32_t floor;
+  uint32_t lane_count, lane_capacity;
+  struct plumb_clock_lane {
+    uint32_t lane, time;
+  } *lanes; /* ascending */
+} plumb_clock_entry;
+typedef struct plumb_clock {
+  plumb_clock_entry *entries; /* ascending by block */
+  uint32_t count, capacity;
+} plumb_clock;
+
+void plumb_clock_join(plumb_clock *to, const plumb_clock *from);
+void plumb_clock_know(plumb_clock *c, uint64_t block, uint32_t floor);
+void plumb_clock_know_lane(plumb_clock *c, uint64_t block, uint32_t lane, uint32_t time);
+/* The time before which accesses of `lane` of `block` are known. */
+uint32_t plumb_clock_get(const plumb_clock *c, uint64_t block, uint32_t lane);
+void plumb_clock_clear(plumb_clock *c);
+
+/* Clocks that were published through an address. */
+typedef struct plumb_clock_map {
+  struct plumb_clock_slot {
+    uint64_t address; /* 0: empty */
+    plumb_clock clock;
+  } *slots;
+  size_t count, capacity;
+} plumb_clock_map;
+plumb_clock *plumb_clock_at(plumb_clock_map *map, uint64_t address, bool create);
+void plumb_clock_map_destroy(plumb_clock_map *map);
+
+/* A table of pages by key. */
+typedef struct plumb_page_table {
+  plumb_race_page **slots;
+  size_t count, capacity;
+  plumb_race_page **free;
+  size_t free_count, free_capacity;
+} plumb_page_table;
+
+typedef struct plumb_lane_clocks {
+  plumb_clock known;    /* acquired */
+  plumb_clock pending;  /* read strongly; known after the next fence */
+  plumb_clock released; /* known at the last fence; published by strong writes */
+  bool has_fenced;
+} plumb_lane_clocks;
+
+struct plumb_race {
+  uint32_t time, start; /* start: the block's first time; older tags are stale */
+  uint32_t floor;
+  uint32_t warp_floor[PLUMB_MAX_WARPS];
+  plumb_race_page shared; /* one page of the window's whole size */
+  size_t shared_words;
+  plumb_page_table pages; /* global memory, unless the grid keeps them online */
+  plumb_race_page *cache[64];
+  plumb_lane_clocks *clocks; /* a lane; NULL until a fence or a partial barrier */
+  plumb_clock block_clock;   /* known by all lanes */
+  plumb_clock_map published; /* shared memory */
+};
+
+/* Kept by an ordered grid: tags of all its blocks, checked while they run. */
+typedef struct plumb_online {
+  plumb_page_table pages;
+  plumb_clock_map published;
+} plumb_online;
+
+typedef struct plumb_interval {
+  uint64_t address;
+  uint64_t block;
+  uint32_t size_bytes;
+  uint32_t pc;
+  uint16_t who;
+  uint8_t how;  /* PLUMB_TOUCH_* */
+  uint8_t step; /* 1: the lane goes up with every word */
+} plumb_interval;
+typedef struct plumb_intervals {
+  plumb_interval *items;
+  size_t count, capacity;
+} plumb_intervals;
+
+/* Whether lane `lane` of br comes after an access with this tag by `block`. */
+bool plumb_clock_ordered(const plumb_block_run *br, uint32_t lane, uint64_t block, uint32_t tag);
+void plumb_race_page_by_byte(plumb_race_page *page, size_t words, bool online);
+void plumb_page_table_destroy(plumb_page_table *t);
+
+#endif

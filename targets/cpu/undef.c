@@ -1,0 +1,155 @@
+/* Undefined values: what was loaded from memory that nobody wrote, and poison. They may
+ * be moved and computed with; using one to decide (branch, address, atomic) is a trap.
+ * Origins are kept only once a first undefined value has appeared in the block. */
+#include "targets/cpu/exec.h"
+
+#include <stdlib.h>
+
+void plumb_undef_set(plumb_block_run *br, plumb_frame *f, plumb_reg r, uint32_t lane,
+                     uint32_t origin) {
+  if (!f->origins) {
+    f->origins = calloc(f->fn->reg_count + 1, sizeof *f->origins);
+    if (!f->origins) abort();
+  }
+  if (!f->origins[r]) {
+    if (!origin) return;
+    f->origins[r] = calloc(br->lanes, sizeof **f->origins);
+    if (!f->origins[r]) abort();
+  }
+  f->origins[r][lane] = origin;
+}
+
+void plumb_undef_clear(plumb_frame *f, plumb_reg r, const plumb_lanes *on) {
+  if (!f->origins || !f->origins[r]) return;
+  uint32_t *origins = f->origins[r];
+  if (on->dense) {
+    memset(origins + on->lo, 0, on->count * sizeof *origins);
+    return;
+  }
+  for (uint32_t l = on->lo; l < on->hi; l++)
+    if (plumb_lanes_has(on, l)) origins[l] = 0;
+}
+
+void plumb_undef_copy(plumb_block_run *br, plumb_frame *to, plumb_reg result,
+                      const plumb_frame *from, plumb_reg value, const plumb_lanes *on) {
+  for (uint32_t l = on->lo; l < on->hi; l++)
+    if (plumb_lanes_has(on, l))
+      plumb_undef_set(br, to, result, l, plumb_undef_get(from, value, l));
+}
+
+bool plumb_undef_check(plumb_block_run *br, const plumb_strand *s, plumb_reg r,
+                       const plumb_lanes *on, const char *use) {
+  if (plumb_reg_is_const(r) || !s->frame->origins || !s->frame->origins[r]) return true;
+  const uint32_t *origins = s->frame->origins[r];
+  for (uint32_t l = on->lo; l < on->hi; l++) {
+    if (!origins[l] || !plumb_lanes_has(on, l)) continue;
+    const plumb_function *fn = NULL;
+    const plumb_inst *origin = plumb_inst_at(br->run, origins[l] - 1, &fn);
+    bool load = !origin || origin->op == PLUMB_OP_LOAD || origin->op == PLUMB_OP_ATOMIC ||
+                origin->op == PLUMB_OP_SHFL;
+    plumb_trap_at(br, load ? PLUMB_TRAP_UNINITIALISED : PLUMB_TRAP_POISON, s->frame, s->pc,
+                  (int32_t)l, load ? "a value that was never written is used as %s"
+                                   : "a poison value is used as %s", use);
+    if (!origin) return false;
+    br->trap.location2 = br->trap.location; /* the use */
+    br->trap.location = br->program->locs[origin->loc];
+    br->trap.function = fn->name;
+    br->trap.op = (plumb_op)origin->op;
+    return false;
+  }
+  return true;
+}
+
+/* The first result lane's origin: a chosen arm for SELECT, else any operand's. */
+static uint32_t origin_of(plumb_block_run *br, const plumb_frame *f, const plumb_inst *inst,
+                          const plumb_reg *operands, const uint8_t *condition, uint32_t lane) {
+  (void)br;
+  if (inst->op == PLUMB_OP_SELECT) {
+    uint32_t origin = plumb_undef_get(f, operands[0], lane);
+    return origin ? origin : plumb_undef_get(f, operands[condition[lane] & 1 ? 1 : 2], lane);
+  }
+  for (uint32_t i = 0; i < inst->operands; i++) {
+    uint32_t origin = plumb_undef_get(f, operands[i], lane);
+    if (origin) return origin;
+  }
+  return 0;
+}
+
+void plumb_undef_flow(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                      const plumb_lanes *on) {
+  plumb_frame *f = s->frame;
+  const plumb_reg *operands = plumb_inst_operands(f->fn, inst);
+  const plumb_reg *results = plumb_inst_results(f->fn, inst);
+  bool any = false;
+  for (uint32_t i = 0; i < inst->operands; i++)
+    any |= f->origins && !plumb_reg_is_const(operands[i]) && f->origins[operands[i]];
+  if (!any) {
+    for (uint32_t i = 0; i < inst->results; i++) plumb_undef_clear(f, results[i], on);
+    return;
+  }
+  for (uint32_t l = on->lo; l < on->hi; l++) {
+    if (!plumb_lanes_has(on, l)) continue;
+    uint32_t origin = origin_of(br, f, inst, operands, br->select_condition, l);
+    for (uint32_t i = 0; i < inst->results; i++) plumb_undef_set(br, f, results[i], l, origin);
+  }
+}
+
+/* --- poison --- */
+
+static bool shift_is_poison(const uint8_t *amounts, unsigned bytes, unsigned width, uint32_t l) {
+  if (bytes == 16) {
+    uint64_t parts[2];
+    memcpy(parts, amounts + (size_t)l * 16, 16);
+    return parts[1] != 0 || parts[0] >= width;
+  }
+  return plumb_lane_bits(amounts, bytes, l) >= width;
+}
+
+static bool divisor_is_zero(const uint8_t *values, unsigned bytes, uint32_t l) {
+  for (unsigned i = 0; i < bytes; i++)
+    if (values[(size_t)l * bytes + i]) return false;
+  return true;
+}
+
+/* A float that no integer of the destination holds, or a NaN. */
+static bool conversion_is_poison(const plumb_inst *inst, const uint8_t *values, uint32_t l) {
+  plumb_dtype from = (plumb_dtype)inst->type2;
+  double v = plumb_dtype_to_double(from, plumb_lane_bits(values, plumb_dtype_bytes(from), l));
+  int bits = plumb_dtype_table[inst->type].bits;
+  bool is_signed = inst->flags & PLUMB_FLAG_DST_SIGNED;
+  double top = __builtin_ldexp(1.0, is_signed ? bits - 1 : bits);
+  /* In range after truncation: (-1, top) unsigned, (-top - 1, top) signed. */
+  return !(v < top && (is_signed ? v > -top - 1 || v == -top : v > -1.0));
+}
+
+bool plumb_poison_find(plumb_block_run *br, const plumb_inst *inst, const void *const *operands,
+                       const plumb_lanes *on, plumb_lanes *out) {
+  (void)br;
+  unsigned width = plumb_dtype_table[inst->type].bits;
+  unsigned bytes = plumb_dtype_bytes((plumb_dtype)inst->type);
+  bool shift = inst->op == PLUMB_OP_SHL || inst->op == PLUMB_OP_SHR_S || inst->op == PLUMB_OP_SHR_U;
+  bool convert = inst->op == PLUMB_OP_CVT;
+  if (convert && (!plumb_dtype_is_float((plumb_dtype)inst->type2) ||
+                  plumb_dtype_is_float((plumb_dtype)inst->type)))
+    return false;
+  const uint8_t *values = operands[convert ? 0 : 1];
+  bool any = false;
+  if (shift && bytes == 4) { /* by far the most frequent: vectorises */
+    const uint32_t *amounts = (const uint32_t *)(const void *)values;
+    uint32_t bad = 0;
+    for (uint32_t l = on->lo; l < on->hi; l++) bad |= amounts[l] >= width;
+    if (!bad) return false;
+  }
+  for (uint32_t l = on->lo; l < on->hi; l++) {
+    if (!plumb_lanes_has(on, l)) continue;
+    bool poison = convert ? conversion_is_poison(inst, values, l)
+                  : shift ? shift_is_poison(values, bytes, width, l)
+                          : divisor_is_zero(values, bytes, l);
+    if (!poison) continue;
+    if (!any) memset(out, 0, sizeof *out);
+    any = true;
+    plumb_lanes_put(out, l);
+  }
+  if (any) plumb_lanes_settle(out);
+  return any;
+}
