@@ -420,8 +420,7 @@ static bool decode_constant(plumb_mlir_decoder *d, MlirOperation op, const plumb
 
 static bool decode_inline_asm(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
-  return plumb_mlir_reject(d, "inline assembly %s",
-                           plumb_mlir_attribute_text(d, op, "asm_string"));
+  return plumb_mlir_nvvm_inline(d, op, "asm_string");
 }
 
 const plumb_mlir_op plumb_mlir_ops_llvm[] = {

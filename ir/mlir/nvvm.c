@@ -1,5 +1,6 @@
 /* The nvvm dialect (NVVMOps.td; PTX ISA 9.0, sections 9.7.9 and 9.7.13) and the NVVM
  * intrinsics that llvm.call_intrinsic names. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/mlir/llvm_internal.h"
@@ -265,11 +266,6 @@ static bool decode_rcp(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir
   return true;
 }
 
-static bool decode_inline_ptx(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
-  (void)row;
-  return plumb_mlir_reject(d, "inline PTX %s", plumb_mlir_attribute_text(d, op, "ptxCode"));
-}
-
 /* --- intrinsics by name (llvm/include/llvm/IR/IntrinsicsNVVM.td) --- */
 
 typedef enum intrinsic_kind { ALU, APPROX, ROUND_INTEGRAL, BARRIER_ID } intrinsic_kind;
@@ -357,6 +353,7 @@ static const intrinsic_row intrinsic_rows[] = {
     {"sin.approx.ftz.f", APPROX, PLUMB_APPROX_SIN, 1, 0, FTZ},
     {"cos.approx.f", APPROX, PLUMB_APPROX_COS, 1, 0, 0},
     {"cos.approx.ftz.f", APPROX, PLUMB_APPROX_COS, 1, 0, FTZ},
+    {"tanh.approx.f", APPROX, PLUMB_APPROX_TANH, 1, 0, 0},
     {"barrier.cta.sync.aligned.all", BARRIER_ID, 0, 1, 0, (uint32_t)PLUMB_FLAG_ALIGNED},
     {"barrier.cta.sync.all", BARRIER_ID, 0, 1, 0, 0},
     {"barrier.cta.sync.aligned.count", BARRIER_ID, 0, 2, 0, (uint32_t)PLUMB_FLAG_ALIGNED},
@@ -416,6 +413,50 @@ bool plumb_mlir_nvvm_intrinsic(plumb_mlir_decoder *d, MlirOperation op, const ch
   if (!strcmp(name, "membar.sys")) return build_fence(d, 0), true;
   const plumb_mlir_op *row = find_by_suffix(name);
   return row && row->decode(d, op, row);
+}
+
+/* --- inline PTX --- */
+
+/* "$0, $1, ... $n;" and nothing else. */
+static bool operands_in_order(const char *text, intptr_t last) {
+  for (intptr_t i = 0; i <= last; i++) {
+    char *end;
+    while (*text == ' ' || *text == '\t') text++;
+    if (*text++ != '$' || strtol(text, &end, 10) != i || end == text) return false;
+    for (text = end; *text == ' ';) text++;
+    if (*text++ != (i < last ? ',' : ';')) return false;
+  }
+  while (*text == ' ' || *text == '\t' || *text == '\n') text++;
+  return !*text;
+}
+
+/* One instruction that is also an intrinsic ("rcp.approx.ftz.f32 $0, $1;") is decoded as
+ * that; other text is not understood. */
+bool plumb_mlir_nvvm_inline(plumb_mlir_decoder *d, MlirOperation op, const char *attribute) {
+  MlirAttribute value;
+  if (!plumb_mlir_attribute(op, attribute, &value) || !mlirAttributeIsAString(value))
+    return plumb_mlir_reject(d, "no text");
+  MlirStringRef ref = mlirStringAttrGetValue(value);
+  const char *text = plumb_arena_copy_text(d->arena, ref.data, ref.length);
+  while (*text == ' ' || *text == '\t' || *text == '\n') text++;
+  size_t length = strcspn(text, " \t");
+  intptr_t inputs = mlirOperationGetNumOperands(op);
+  if (mlirOperationGetNumResults(op) == 1 && operands_in_order(text + length, inputs)) {
+    size_t stem = length;
+    const char *suffix = "";
+    if (length > 4 && !strncmp(text + length - 4, ".f32", 4)) stem = length - 4, suffix = ".f";
+    if (length > 4 && !strncmp(text + length - 4, ".f64", 4)) stem = length - 4, suffix = ".d";
+    const char *name = plumb_arena_printf(d->arena, "%.*s%s", (int)stem, text, suffix);
+    for (size_t i = 0; i < sizeof intrinsic_rows / sizeof *intrinsic_rows; i++)
+      if (!strcmp(name, intrinsic_rows[i].name) && (intptr_t)intrinsic_rows[i].arity == inputs)
+        return build_intrinsic(d, op, &intrinsic_rows[i]);
+  }
+  return plumb_mlir_reject(d, "inline assembly %s", text);
+}
+
+static bool decode_inline_ptx(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
+  (void)row;
+  return plumb_mlir_nvvm_inline(d, op, "ptxCode");
 }
 
 /* What has the same name and operands as an intrinsic comes first (find_by_suffix). */
