@@ -1,4 +1,4 @@
-/* Calls: to functions of the module, to known functions, intrinsics and inline assembly. */
+/* Calls: to functions of the module, to known functions and intrinsics. */
 #include "ir/llvm/call.h"
 
 #include <string.h>
@@ -10,34 +10,24 @@ static const plumb_llvm_row rows[] = {
 #undef X
 };
 
-static const struct {
-  const char *text, *intrinsic;
-} asm_rows[] = {
-#define X(text, intrinsic) {text, intrinsic},
-#include "ir/llvm/asm.def"
-#undef X
-};
-
 static const char *const instructions[] = {
     "ret", "br", "switch", "unreachable", "fneg", "add", "fadd", "sub", "fsub", "mul", "fmul",
     "udiv", "sdiv", "fdiv", "urem", "srem", "frem", "shl", "lshr", "ashr", "and", "or", "xor",
     "alloca", "load", "store", "getelementptr", "fence", "cmpxchg", "atomicrmw", "trunc", "zext",
     "sext", "fptrunc", "fpext", "fptoui", "fptosi", "uitofp", "sitofp", "ptrtoint", "inttoptr",
     "bitcast", "addrspacecast", "icmp", "fcmp", "phi", "select", "freeze", "call",
-    "extractelement", "insertelement", "shufflevector", "extractvalue", "insertvalue"};
+    "extractelement", "insertelement", "shufflevector", "extractvalue", "insertvalue",
+    "asm (PTX)"};
 
 enum {
   ROW_COUNT = sizeof rows / sizeof *rows,
-  ASM_COUNT = sizeof asm_rows / sizeof *asm_rows,
   INSTRUCTION_COUNT = sizeof instructions / sizeof *instructions
 };
 
 const char *plumb_llvm_operation_name(size_t index) {
   if (index < INSTRUCTION_COUNT) return instructions[index];
   index -= INSTRUCTION_COUNT;
-  if (index < ROW_COUNT) return rows[index].name;
-  index -= ROW_COUNT;
-  return index < ASM_COUNT ? asm_rows[index].text : NULL;
+  return index < ROW_COUNT ? rows[index].name : NULL;
 }
 
 static bool reads_modifiers(const plumb_llvm_row *row) {
@@ -112,51 +102,6 @@ bool plumb_llvm_intrinsic(plumb_llvm_decoder *d, LLVMValueRef inst, const char *
          plumb_llvm_call_sync(d, &c);
 }
 
-/* --- inline assembly --- */
-
-static bool not_blank(const char *text) {
-  for (; *text; text++)
-    if (!strchr(" \t\n{}", *text)) return true;
-  return false;
-}
-
-/* Blanks are dropped except one after the mnemonic; braces around all are dropped. */
-static const char *normalise(plumb_arena *arena, const char *text, size_t length) {
-  char *out = plumb_arena_alloc(arena, length + 1);
-  size_t n = 0;
-  bool mnemonic = true;
-  for (size_t i = 0; i < length; i++) {
-    char c = text[i];
-    if (c == '{' || c == '}') continue;
-    if (strchr(" \t\n", c)) {
-      if (n && mnemonic) {
-        out[n++] = ' ';
-        mnemonic = false;
-      }
-      continue;
-    }
-    out[n++] = c;
-  }
-  while (n && out[n - 1] == ' ') n--;
-  out[n] = 0;
-  return out;
-}
-
-bool plumb_llvm_inline_asm(plumb_llvm_decoder *d, LLVMValueRef inst) {
-  size_t length;
-  const char *text = LLVMGetInlineAsmAsmString(LLVMGetCalledValue(inst), &length);
-  text = normalise(d->arena, text, length);
-  for (size_t i = 0; i < ASM_COUNT; i++)
-    if (strcmp(asm_rows[i].text, text) == 0)
-      return plumb_llvm_intrinsic(d, inst, asm_rows[i].intrinsic);
-  /* Empty assembly is a compiler barrier; with an output it would be unknown. */
-  bool empty = !not_blank(text) &&
-               LLVMGetTypeKind(LLVMTypeOf(inst)) == LLVMVoidTypeKind;
-  if (!empty)
-    plumb_llvm_unsupported(d, inst, plumb_arena_printf(d->arena, "llvm asm \"%.160s\"", text));
-  return true;
-}
-
 /* --- calls --- */
 
 /* A byval argument is the callee's own copy: it is made in the caller's frame. */
@@ -214,7 +159,11 @@ static void call_function(plumb_llvm_decoder *d, LLVMValueRef inst, LLVMValueRef
 void plumb_llvm_decode_call(plumb_llvm_decoder *d, LLVMValueRef inst) {
   LLVMValueRef callee = LLVMGetCalledValue(inst);
   if (LLVMIsAInlineAsm(callee)) {
-    if (!plumb_llvm_inline_asm(d, inst)) plumb_llvm_unsupported(d, inst, "llvm asm");
+    size_t length;
+    if (!plumb_llvm_inline_asm(d, inst))
+      plumb_llvm_unsupported(d, inst,
+                             plumb_arena_printf(d->arena, "llvm asm \"%.160s\"",
+                                                LLVMGetInlineAsmAsmString(callee, &length)));
     return;
   }
   if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee)) {

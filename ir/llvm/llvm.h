@@ -40,7 +40,7 @@ int plumb_llvm_reflect(LLVMModuleRef module, const char *key);
 unsigned plumb_llvm_resolve_reflect(LLVMModuleRef module);
 
 /* One row of what is understood, for `plumb ops llvm`; NULL past the end.
- * Instructions first, then intrinsics, known functions and inline assembly. */
+ * Instructions first, then intrinsics and known functions. */
 const char *plumb_llvm_operation_name(size_t index);
 
 #endif

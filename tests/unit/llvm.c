@@ -80,6 +80,22 @@ static const struct row {
     {"asm-unknown", "", "",
      "%a = call float asm \"foo.f32 $0,$1;\", \"=f,f\"(float %f)\n store float %a, ptr %p",
      PLUMB_OP_UNSUPPORTED, 1, 0},
+    {"asm-pair", "", "",
+     "%a = call {i32, i32} asm \"mad.lo.cc.u32 $0, $2, $3, $4; madc.hi.u32 $1, $2, $3, 0;\", "
+     "\"=r,=r,r,r,r\"(i32 %i, i32 %i, i32 %i)\n"
+     "%b = extractvalue {i32, i32} %a, 1\n store i32 %b, ptr %p",
+     PLUMB_OP_ADD_CARRY, 2, 0},
+    {"asm-tied", "", "",
+     "%a = call i32 asm \"{ .reg .u32 t; mul.lo.u32 t, $0, $2; add.u32 $0, t, $0; }\", "
+     "\"=r,0,n\"(i32 %i, i32 3)\n store i32 %a, ptr %p",
+     PLUMB_OP_MUL, 1, 0},
+    {"asm-half", "", "",
+     "%h = bitcast float %f to i32\n %t = trunc i32 %h to i16\n"
+     "%a = call i16 asm \"{add.f16 $0,$1,$2;\\0A}\", \"=h,h,h\"(i16 %t, i16 %t)\n"
+     "store i16 %a, ptr %p",
+     PLUMB_OP_UNSUPPORTED, 0, 0},
+    {"asm-empty", "", "", "call void asm sideeffect \"\", \"~{memory}\"()", PLUMB_OP_UNSUPPORTED,
+     0, 0},
     {"external", "declare float @other(float)\n", "",
      "%a = call float @other(float %f)\n store float %a, ptr %p", PLUMB_OP_UNSUPPORTED, 1, 0},
     {"barrier", "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\n", "",
