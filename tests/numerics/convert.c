@@ -26,8 +26,9 @@ static uint64_t expected_int(plumb_dtype to, plumb_dtype from, const mpfr_t x, p
   unsigned width = plumb_dtype_table[to].bits;
   uint64_t mask = width == 64 ? UINT64_MAX : (1ull << width) - 1;
   if (mpfr_nan_p(x)) return from == PLUMB_F64 || width == 64 ? 1ull << (width - 1) : 0;
-  mpfr_t k, low, high;
-  mpfr_inits2(2200, k, low, high, (mpfr_ptr)0);
+  oracle_scratch(k, 128);
+  oracle_scratch(low, 128);
+  oracle_scratch(high, 128);
   oracle_integer(k, x, round);
   mpfr_set_si_2exp(low, is_signed ? -1 : 0, width - 1, MPFR_RNDN);
   mpfr_set_ui_2exp(high, 1, is_signed ? width - 1 : width, MPFR_RNDN);
@@ -35,7 +36,6 @@ static uint64_t expected_int(plumb_dtype to, plumb_dtype from, const mpfr_t x, p
   if (mpfr_cmp(k, low) < 0) mpfr_set(k, low, MPFR_RNDN);
   if (mpfr_cmp(k, high) > 0) mpfr_set(k, high, MPFR_RNDN);
   uint64_t r = mpfr_sgn(k) < 0 ? (uint64_t)mpfr_get_sj(k, MPFR_RNDN) : mpfr_get_uj(k, MPFR_RNDN);
-  mpfr_clears(k, low, high, (mpfr_ptr)0);
   return r & mask;
 }
 
@@ -98,7 +98,7 @@ static size_t fill_int(plumb_dtype t, size_t random) {
   size_t count = 0;
   for (unsigned b = 0; b < plumb_dtype_table[t].bits; b++)
     for (int d = -3; d <= 3; d++)
-      put(t, count++, (uint64_t)((int64_t)(1ull << b) + d));
+      put(t, count++, (1ull << b) + (unsigned long long)(long long)d);
   for (size_t i = 0; i < random; i++)
     put(t, count++, oracle_random() >> (oracle_random() & 63));
   return count;

@@ -22,6 +22,12 @@ static inline int oracle_integer(mpfr_t r, const mpfr_t x, plumb_round round) {
   }
 }
 
+/* A number that is kept between calls: making one costs more than using it. */
+#define oracle_scratch(name, precision)        \
+  static mpfr_t name;                          \
+  if (!name->_mpfr_d) mpfr_init2(name, 64);    \
+  mpfr_set_prec(name, precision)
+
 static inline bool oracle_has_infinity(plumb_dtype t) {
   return t == PLUMB_F16 || t == PLUMB_BF16 || t == PLUMB_F32 || t == PLUMB_F64 || t == PLUMB_TF32 ||
          t == PLUMB_E5M2;
@@ -48,8 +54,7 @@ static inline uint64_t oracle_ue8m0(const mpfr_t x, plumb_round round, bool satf
   if (mpfr_zero_p(x)) return 0;
   if (mpfr_inf_p(x)) return satfinite ? 0xfe : 0xff;
   long e = mpfr_get_exp(x) - 1;
-  mpfr_t m;
-  mpfr_init2(m, mpfr_get_prec(x));
+  oracle_scratch(m, mpfr_get_prec(x));
   mpfr_abs(m, x, MPFR_RNDN);
   mpfr_mul_2si(m, m, -e, MPFR_RNDN); /* in [1, 2) */
   long code = e + 127;
@@ -57,7 +62,6 @@ static inline uint64_t oracle_ue8m0(const mpfr_t x, plumb_round round, bool satf
   bool up = (round == PLUMB_RP && mpfr_cmp_ui(m, 1) > 0) ||
             (round == PLUMB_RN && (half > 0 || (half == 0 && (code & 1)))) ||
             (round == PLUMB_RNA && half >= 0);
-  mpfr_clear(m);
   if (code < 0) return 0;
   code += up;
   return code <= 254 ? (uint64_t)code : satfinite ? 0xfe : 0xff;
@@ -92,14 +96,12 @@ static inline uint64_t oracle_pack(plumb_dtype t, const mpfr_t x, plumb_round ro
   } else {
     long e = mpfr_get_exp(x) - 1;
     if (e < 1 - bias) e = 1 - bias;
-    mpfr_t k;
-    mpfr_init2(k, mpfr_get_prec(x) + 2);
+    oracle_scratch(k, mpfr_get_prec(x) + 2);
     mpfr_mul_2si(k, x, f - e, MPFR_RNDN);
     oracle_integer(k, k, round);
     mpfr_abs(k, k, MPFR_RNDN);
     bool beyond = e > bias + 1;
     r = beyond ? largest + 1 : mpfr_get_uj(k, MPFR_RNDN) + ((uint64_t)(e + bias - 1) << f);
-    mpfr_clear(k);
     if (r > largest) r = oracle_overflow(t, negative, round, satfinite, largest);
   }
   if (t == PLUMB_E4M3 && r == 0x7f) return r;
