@@ -9,9 +9,9 @@
 #include "ir/base/status.h"
 
 typedef struct plumb_child {
-  int exit_code;    /* -1: ended by a signal */
+  int exit_code; /* -1: ended by a signal */
   bool timed_out;
-  char *output;     /* stdout and stderr in order, terminated; at most 64 KiB is kept */
+  char *output; /* stdout and stderr in order, terminated; at most 64 KiB is kept */
   size_t output_length;
 } plumb_child;
 

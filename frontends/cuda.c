@@ -37,8 +37,7 @@ static bool flag_is(const char *flag, const char *name) {
 
 /* One flag's effect; false if the flag says nothing about arithmetic. */
 static bool read_flag(const char *flag, plumb_cuda_numerics *n) {
-  if (flag_is(flag, "use_fast_math") || flag_is(flag, "ffast-math") ||
-      flag_is(flag, "Ofast")) {
+  if (flag_is(flag, "use_fast_math") || flag_is(flag, "ffast-math") || flag_is(flag, "Ofast")) {
     n->ftz = true;
     n->prec_div = n->prec_sqrt = false;
     n->fmad = n->fast_intrinsics = true;
@@ -113,7 +112,9 @@ static bool has_level(const plumb_cuda_options *options) {
 
 /* --- finding the compilers --- */
 
-static bool exists(const char *path) { return access(path, R_OK) == 0; }
+static bool exists(const char *path) {
+  return access(path, R_OK) == 0;
+}
 
 static const char *if_toolkit(plumb_arena *arena, const char *root) {
   return exists(plumb_arena_printf(arena, "%s/include/cuda_runtime.h", root))
@@ -300,7 +301,8 @@ plumb_status plumb_cuda_to_llvm(plumb_arena *arena, const plumb_cuda_options *op
   push(&a, "-x");
   push(&a, "cuda");
   push(&a, "--cuda-device-only");
-  push(&a, plumb_arena_printf(arena, "--cuda-gpu-arch=%s", options->arch ? options->arch : "sm_90"));
+  push(&a,
+       plumb_arena_printf(arena, "--cuda-gpu-arch=%s", options->arch ? options->arch : "sm_90"));
   push(&a, plumb_arena_printf(arena, "--cuda-path=%s", root));
   push(&a, "-Wno-unknown-cuda-version");
   push(&a, "-isystem");

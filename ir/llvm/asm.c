@@ -22,12 +22,28 @@ typedef struct asm_piece {
 
 static bool register_type(char letter, const char **out_ptx, plumb_dtype *out_type) {
   switch (letter) {
-    case 'h': *out_ptx = ".b16"; *out_type = PLUMB_I16; return true;
-    case 'r': *out_ptx = ".b32"; *out_type = PLUMB_I32; return true;
-    case 'l': *out_ptx = ".b64"; *out_type = PLUMB_I64; return true;
-    case 'f': *out_ptx = ".f32"; *out_type = PLUMB_F32; return true;
-    case 'd': *out_ptx = ".f64"; *out_type = PLUMB_F64; return true;
-    default: return false;
+    case 'h':
+      *out_ptx = ".b16";
+      *out_type = PLUMB_I16;
+      return true;
+    case 'r':
+      *out_ptx = ".b32";
+      *out_type = PLUMB_I32;
+      return true;
+    case 'l':
+      *out_ptx = ".b64";
+      *out_type = PLUMB_I64;
+      return true;
+    case 'f':
+      *out_ptx = ".f32";
+      *out_type = PLUMB_F32;
+      return true;
+    case 'd':
+      *out_ptx = ".f64";
+      *out_type = PLUMB_F64;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -179,8 +195,7 @@ static void build_call(plumb_llvm_decoder *d, const asm_piece *p, LLVMValueRef i
     if (p->operands[i].output)
       made[i] = plumb_reg_create(d->f, type);
     else
-      args[arg_count++] =
-          as_type(d, type, plumb_llvm_operand(d, inst, (unsigned)(i - p->outputs)));
+      args[arg_count++] = as_type(d, type, plumb_llvm_operand(d, inst, (unsigned)(i - p->outputs)));
   }
   plumb_build_call(&d->b, name, made, p->outputs, args, arg_count);
   plumb_llvm_run run = {PLUMB_NEW_ARRAY(d->arena, plumb_reg, p->outputs + 1), p->outputs};

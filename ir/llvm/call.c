@@ -10,14 +10,34 @@ static const plumb_llvm_row rows[] = {
 #undef X
 };
 
-static const char *const instructions[] = {
-    "ret", "br", "switch", "unreachable", "fneg", "add", "fadd", "sub", "fsub", "mul", "fmul",
-    "udiv", "sdiv", "fdiv", "urem", "srem", "frem", "shl", "lshr", "ashr", "and", "or", "xor",
-    "alloca", "load", "store", "getelementptr", "fence", "cmpxchg", "atomicrmw", "trunc", "zext",
-    "sext", "fptrunc", "fpext", "fptoui", "fptosi", "uitofp", "sitofp", "ptrtoint", "inttoptr",
-    "bitcast", "addrspacecast", "icmp", "fcmp", "phi", "select", "freeze", "call",
-    "extractelement", "insertelement", "shufflevector", "extractvalue", "insertvalue",
-    "asm (PTX)"};
+static const char *const instructions[] = {"ret",           "br",
+                                           "switch",        "unreachable",
+                                           "fneg",          "add",
+                                           "fadd",          "sub",
+                                           "fsub",          "mul",
+                                           "fmul",          "udiv",
+                                           "sdiv",          "fdiv",
+                                           "urem",          "srem",
+                                           "frem",          "shl",
+                                           "lshr",          "ashr",
+                                           "and",           "or",
+                                           "xor",           "alloca",
+                                           "load",          "store",
+                                           "getelementptr", "fence",
+                                           "cmpxchg",       "atomicrmw",
+                                           "trunc",         "zext",
+                                           "sext",          "fptrunc",
+                                           "fpext",         "fptoui",
+                                           "fptosi",        "uitofp",
+                                           "sitofp",        "ptrtoint",
+                                           "inttoptr",      "bitcast",
+                                           "addrspacecast", "icmp",
+                                           "fcmp",          "phi",
+                                           "select",        "freeze",
+                                           "call",          "extractelement",
+                                           "insertelement", "shufflevector",
+                                           "extractvalue",  "insertvalue",
+                                           "asm (PTX)"};
 
 enum {
   ROW_COUNT = sizeof rows / sizeof *rows,
@@ -32,12 +52,18 @@ const char *plumb_llvm_operation_name(size_t index) {
 
 static bool reads_modifiers(const plumb_llvm_row *row) {
   switch (row->kind) {
-    case PLUMB_LLVM_KIND_ARITH: case PLUMB_LLVM_KIND_ARITH_RCP: case PLUMB_LLVM_KIND_ARITH_SATURATE:
-    case PLUMB_LLVM_KIND_CONVERT: case PLUMB_LLVM_KIND_CONVERT_F16:
-    case PLUMB_LLVM_KIND_CONVERT_PAIR: case PLUMB_LLVM_KIND_BITCAST: case PLUMB_LLVM_KIND_SREG:
+    case PLUMB_LLVM_KIND_ARITH:
+    case PLUMB_LLVM_KIND_ARITH_RCP:
+    case PLUMB_LLVM_KIND_ARITH_SATURATE:
+    case PLUMB_LLVM_KIND_CONVERT:
+    case PLUMB_LLVM_KIND_CONVERT_F16:
+    case PLUMB_LLVM_KIND_CONVERT_PAIR:
+    case PLUMB_LLVM_KIND_BITCAST:
+    case PLUMB_LLVM_KIND_SREG:
     case PLUMB_LLVM_KIND_NVVM_ATOMIC:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -174,6 +200,6 @@ void plumb_llvm_decode_call(plumb_llvm_decoder *d, LLVMValueRef inst) {
   if (!plumb_llvm_intrinsic(d, inst, name))
     plumb_llvm_unsupported(
         d, inst,
-        plumb_arena_printf(d->arena, "llvm call of %s%s", LLVMGetIntrinsicID(callee) ? "" : "external function ",
-                           name));
+        plumb_arena_printf(d->arena, "llvm call of %s%s",
+                           LLVMGetIntrinsicID(callee) ? "" : "external function ", name));
 }

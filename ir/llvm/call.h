@@ -5,16 +5,18 @@
 #include "ir/llvm/decoder.h"
 
 /* P rows: the rest of the name is read as modifiers, so any suffix matches. */
-#define PLUMB_LLVM_KINDS(X)                                                                     \
-  X(NOTHING) X(ZERO) X(PASS) X(TRAP) X(SREG_NUMBER) X(OBJECTSIZE) X(ELEMENTWISE) X(FMULADD)     \
-  X(MATH) X(CANONICALIZE) X(FPCLASS) X(ROUND_TO_INT) X(FP_TO_INT_SAT) X(INT_ABS) X(CTLZ)        \
-  X(CTTZ) X(BSWAP) X(BITREVERSE) X(FUNNEL) X(SATURATE) X(OVERFLOW) X(THREE_WAY) X(REDUCE)       \
-  X(REDUCE_START) X(MEMCPY) X(MEMSET) X(MEMCPY_FUNCTION) X(MEMSET_FUNCTION) X(MALLOC) X(FREE)   \
-  X(ASSERT) X(VPRINTF) X(REFLECT) X(LDG) X(IS_SPACE) X(FROM_GENERIC) X(TO_GENERIC)              \
-  X(NVVM_ATOMIC) X(SREG) X(BARRIER) X(BARRIER_RED) X(WARP_SYNC) X(SHFL) X(VOTE) X(MATCH)        \
-  X(REDUX) X(ACTIVEMASK) X(ELECT) X(NANOSLEEP) X(EXIT) X(FENCE) X(ARITH) X(ARITH_RCP)           \
-  X(ARITH_SATURATE) X(CONVERT) X(CONVERT_F16) X(CONVERT_PAIR) X(DOUBLE_LOW) X(DOUBLE_HIGH)      \
-  X(DOUBLE_JOIN) X(BITCAST) X(FAST_EXP) X(FAST_LOG)
+#define PLUMB_LLVM_KINDS(X) \
+  X(NOTHING) \
+  X(ZERO) X(PASS) X(TRAP) X(SREG_NUMBER) X(OBJECTSIZE) X(ELEMENTWISE) X(FMULADD) X(MATH) \
+      X(CANONICALIZE) X(FPCLASS) X(ROUND_TO_INT) X(FP_TO_INT_SAT) X(INT_ABS) X(CTLZ) X(CTTZ) \
+          X(BSWAP) X(BITREVERSE) X(FUNNEL) X(SATURATE) X(OVERFLOW) X(THREE_WAY) X(REDUCE) \
+              X(REDUCE_START) X(MEMCPY) X(MEMSET) X(MEMCPY_FUNCTION) X(MEMSET_FUNCTION) X(MALLOC) \
+                  X(FREE) X(ASSERT) X(VPRINTF) X(REFLECT) X(LDG) X(IS_SPACE) X(FROM_GENERIC) \
+                      X(TO_GENERIC) X(NVVM_ATOMIC) X(SREG) X(BARRIER) X(BARRIER_RED) X(WARP_SYNC) \
+                          X(SHFL) X(VOTE) X(MATCH) X(REDUX) X(ACTIVEMASK) X(ELECT) X(NANOSLEEP) \
+                              X(EXIT) X(FENCE) X(ARITH) X(ARITH_RCP) X(ARITH_SATURATE) X(CONVERT) \
+                                  X(CONVERT_F16) X(CONVERT_PAIR) X(DOUBLE_LOW) X(DOUBLE_HIGH) \
+                                      X(DOUBLE_JOIN) X(BITCAST) X(FAST_EXP) X(FAST_LOG)
 
 typedef enum plumb_llvm_kind {
 #define X(name) PLUMB_LLVM_KIND_##name,
@@ -44,11 +46,11 @@ typedef struct plumb_llvm_call {
 const plumb_llvm_row *plumb_llvm_find_row(const char *name);
 
 /* Each decodes a call of its kinds, or returns false for what it does not know. */
-bool plumb_llvm_call_generic(plumb_llvm_decoder *d, const plumb_llvm_call *c);  /* intrinsic.c */
-bool plumb_llvm_call_integer(plumb_llvm_decoder *d, const plumb_llvm_call *c);  /* integer.c */
-bool plumb_llvm_call_memory(plumb_llvm_decoder *d, const plumb_llvm_call *c);   /* known.c */
-bool plumb_llvm_call_nvvm(plumb_llvm_decoder *d, const plumb_llvm_call *c);     /* nvvm.c */
-bool plumb_llvm_call_sync(plumb_llvm_decoder *d, const plumb_llvm_call *c);     /* sync.c */
+bool plumb_llvm_call_generic(plumb_llvm_decoder *d, const plumb_llvm_call *c); /* intrinsic.c */
+bool plumb_llvm_call_integer(plumb_llvm_decoder *d, const plumb_llvm_call *c); /* integer.c */
+bool plumb_llvm_call_memory(plumb_llvm_decoder *d, const plumb_llvm_call *c);  /* known.c */
+bool plumb_llvm_call_nvvm(plumb_llvm_decoder *d, const plumb_llvm_call *c);    /* nvvm.c */
+bool plumb_llvm_call_sync(plumb_llvm_decoder *d, const plumb_llvm_call *c);    /* sync.c */
 
 plumb_llvm_run plumb_llvm_arg(plumb_llvm_decoder *d, const plumb_llvm_call *c, unsigned i);
 plumb_reg plumb_llvm_arg1(plumb_llvm_decoder *d, const plumb_llvm_call *c, unsigned i);

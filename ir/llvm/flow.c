@@ -93,8 +93,12 @@ static void decode_switch(plumb_llvm_decoder *d, LLVMValueRef inst) {
 
 void plumb_llvm_decode_terminator(plumb_llvm_decoder *d, LLVMValueRef inst) {
   switch (LLVMGetInstructionOpcode(inst)) {
-    case LLVMBr: decode_branch(d, inst); break;
-    case LLVMSwitch: decode_switch(d, inst); break;
+    case LLVMBr:
+      decode_branch(d, inst);
+      break;
+    case LLVMSwitch:
+      decode_switch(d, inst);
+      break;
     case LLVMRet: {
       plumb_llvm_run run = {0};
       if (LLVMGetNumOperands(inst) && d->f->kind != PLUMB_KERNEL)
@@ -102,6 +106,7 @@ void plumb_llvm_decode_terminator(plumb_llvm_decoder *d, LLVMValueRef inst) {
       plumb_build_ret(&d->b, run.regs, run.count);
       break;
     }
-    default: plumb_build(&d->b, PLUMB_OP_UNREACHABLE, PLUMB_I1, NULL, 0, NULL, 0);
+    default:
+      plumb_build(&d->b, PLUMB_OP_UNREACHABLE, PLUMB_I1, NULL, 0, NULL, 0);
   }
 }

@@ -6,10 +6,17 @@
 static bool global_space(LLVMValueRef global, plumb_space *out) {
   switch (LLVMGetPointerAddressSpace(LLVMTypeOf(global))) {
     case 0: /* NVPTX places these in global memory, where both addresses agree */
-    case 1: *out = PLUMB_SPACE_GLOBAL; return true;
-    case 3: *out = PLUMB_SPACE_SHARED; return true;
-    case 4: *out = PLUMB_SPACE_CONST; return true;
-    default: return false;
+    case 1:
+      *out = PLUMB_SPACE_GLOBAL;
+      return true;
+    case 3:
+      *out = PLUMB_SPACE_SHARED;
+      return true;
+    case 4:
+      *out = PLUMB_SPACE_CONST;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -33,9 +40,12 @@ static bool constant_address(plumb_llvm_decoder *d, LLVMValueRef c, LLVMValueRef
     case LLVMAddrSpaceCast:
     case LLVMBitCast:
     case LLVMPtrToInt:
-    case LLVMIntToPtr: return constant_address(d, LLVMGetOperand(c, 0), symbol, offset);
-    case LLVMGetElementPtr: break;
-    default: return false;
+    case LLVMIntToPtr:
+      return constant_address(d, LLVMGetOperand(c, 0), symbol, offset);
+    case LLVMGetElementPtr:
+      break;
+    default:
+      return false;
   }
   LLVMTypeRef type = LLVMGetGEPSourceElementType(c);
   for (int i = 1; i < LLVMGetNumOperands(c); i++) {
@@ -70,11 +80,11 @@ static bool write_address(image *m, uint64_t at, LLVMValueRef c) {
   bool pointer = LLVMGetTypeKind(type) == LLVMPointerTypeKind;
   plumb_arena *arena = m->d->arena;
   m->relocs = plumb_arena_grow(arena, m->relocs, &m->capacity, m->count + 1, sizeof *m->relocs);
-  m->relocs[m->count++] = (plumb_reloc){
-      .offset = at,
-      .symbol = plumb_arena_copy_string(arena, LLVMGetValueName(symbol)),
-      .addend = addend,
-      .generic = !pointer || LLVMGetPointerAddressSpace(type) == 0};
+  m->relocs[m->count++] =
+      (plumb_reloc){.offset = at,
+                    .symbol = plumb_arena_copy_string(arena, LLVMGetValueName(symbol)),
+                    .addend = addend,
+                    .generic = !pointer || LLVMGetPointerAddressSpace(type) == 0};
   plumb_reg ignored;
   return !LLVMIsAGlobalVariable(symbol) || plumb_llvm_global_address(m->d, symbol, &ignored);
 }
@@ -166,7 +176,9 @@ bool plumb_llvm_global_address(plumb_llvm_decoder *d, LLVMValueRef global, plumb
 }
 
 /* llvm.used, llvm.compiler.used, llvm.global_ctors: the linker's, not memory. */
-static bool is_metadata_global(const char *name) { return strncmp(name, "llvm.", 5) == 0; }
+static bool is_metadata_global(const char *name) {
+  return strncmp(name, "llvm.", 5) == 0;
+}
 
 /* Every defined global, so that the host can find it by name; declarations only when
  * something uses them. One that cannot be laid out is named where it is used. */

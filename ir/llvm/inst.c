@@ -72,10 +72,13 @@ static plumb_reg binary_i1(plumb_llvm_decoder *d, const binary_row *row, plumb_r
   switch (row->op) {
     case PLUMB_OP_ADD:
     case PLUMB_OP_SUB:
-    case PLUMB_OP_XOR: return plumb_build2(&d->b, PLUMB_OP_XOR, PLUMB_I1, a, c);
+    case PLUMB_OP_XOR:
+      return plumb_build2(&d->b, PLUMB_OP_XOR, PLUMB_I1, a, c);
     case PLUMB_OP_MUL:
-    case PLUMB_OP_AND: return plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I1, a, c);
-    case PLUMB_OP_OR: return plumb_build2(&d->b, PLUMB_OP_OR, PLUMB_I1, a, c);
+    case PLUMB_OP_AND:
+      return plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I1, a, c);
+    case PLUMB_OP_OR:
+      return plumb_build2(&d->b, PLUMB_OP_OR, PLUMB_I1, a, c);
     default: {
       plumb_llvm_leaf bit = {.type = PLUMB_I1, .width = 1}, byte = {.type = PLUMB_I8, .width = 8};
       a = plumb_llvm_resize(d, a, bit, byte, row->is_signed);
@@ -94,8 +97,7 @@ plumb_reg plumb_llvm_binary(plumb_llvm_decoder *d, LLVMOpcode opcode, plumb_llvm
     if (row->op != PLUMB_OP_SHR_S) c = plumb_llvm_sign(d, c, leaf);
   }
   plumb_reg r = plumb_reg_create(d->f, leaf.type);
-  plumb_inst *inst =
-      plumb_build(&d->b, row->op, leaf.type, &r, 1, (plumb_reg[]){a, c}, 2);
+  plumb_inst *inst = plumb_build(&d->b, row->op, leaf.type, &r, 1, (plumb_reg[]){a, c}, 2);
   inst->flags |= flags | plumb_llvm_denormal_flags(d, leaf.type);
   bool bitwise = row->op == PLUMB_OP_AND || row->op == PLUMB_OP_OR || row->op == PLUMB_OP_XOR;
   return bitwise ? r : plumb_llvm_mask(d, r, leaf);
@@ -130,24 +132,34 @@ static void decode_fneg(plumb_llvm_decoder *d, LLVMValueRef inst) {
 static plumb_cmp int_predicate(LLVMIntPredicate p, bool *out_signed) {
   *out_signed = p >= LLVMIntSGT;
   switch (p) {
-    case LLVMIntEQ: return PLUMB_CMP_EQ;
-    case LLVMIntNE: return PLUMB_CMP_NE;
-    case LLVMIntUGT: return PLUMB_CMP_GT_U;
-    case LLVMIntUGE: return PLUMB_CMP_GE_U;
-    case LLVMIntULT: return PLUMB_CMP_LT_U;
-    case LLVMIntULE: return PLUMB_CMP_LE_U;
-    case LLVMIntSGT: return PLUMB_CMP_GT_S;
-    case LLVMIntSGE: return PLUMB_CMP_GE_S;
-    case LLVMIntSLT: return PLUMB_CMP_LT_S;
-    default: return PLUMB_CMP_LE_S;
+    case LLVMIntEQ:
+      return PLUMB_CMP_EQ;
+    case LLVMIntNE:
+      return PLUMB_CMP_NE;
+    case LLVMIntUGT:
+      return PLUMB_CMP_GT_U;
+    case LLVMIntUGE:
+      return PLUMB_CMP_GE_U;
+    case LLVMIntULT:
+      return PLUMB_CMP_LT_U;
+    case LLVMIntULE:
+      return PLUMB_CMP_LE_U;
+    case LLVMIntSGT:
+      return PLUMB_CMP_GT_S;
+    case LLVMIntSGE:
+      return PLUMB_CMP_GE_S;
+    case LLVMIntSLT:
+      return PLUMB_CMP_LT_S;
+    default:
+      return PLUMB_CMP_LE_S;
   }
 }
 
 static plumb_cmp real_predicate(LLVMRealPredicate p) {
-  static const uint8_t map[] = {
-      PLUMB_CMP_FALSE, PLUMB_CMP_OEQ, PLUMB_CMP_OGT, PLUMB_CMP_OGE, PLUMB_CMP_OLT, PLUMB_CMP_OLE,
-      PLUMB_CMP_ONE,   PLUMB_CMP_NUM, PLUMB_CMP_NAN, PLUMB_CMP_UEQ, PLUMB_CMP_UGT, PLUMB_CMP_UGE,
-      PLUMB_CMP_ULT,   PLUMB_CMP_ULE, PLUMB_CMP_UNE, PLUMB_CMP_TRUE};
+  static const uint8_t map[] = {PLUMB_CMP_FALSE, PLUMB_CMP_OEQ, PLUMB_CMP_OGT, PLUMB_CMP_OGE,
+                                PLUMB_CMP_OLT,   PLUMB_CMP_OLE, PLUMB_CMP_ONE, PLUMB_CMP_NUM,
+                                PLUMB_CMP_NAN,   PLUMB_CMP_UEQ, PLUMB_CMP_UGT, PLUMB_CMP_UGE,
+                                PLUMB_CMP_ULT,   PLUMB_CMP_ULE, PLUMB_CMP_UNE, PLUMB_CMP_TRUE};
   return (plumb_cmp)map[p];
 }
 
@@ -210,10 +222,10 @@ static plumb_reg float_to_int(plumb_llvm_decoder *d, plumb_reg r, plumb_llvm_lea
                               plumb_llvm_leaf to, bool is_signed) {
   plumb_llvm_leaf wide = to;
   if (to.width == 1) wide = (plumb_llvm_leaf){.type = PLUMB_I8, .width = 8};
-  r = plumb_build_cvt(&d->b, wide.type, from.type, r,
-                      (is_signed ? (uint32_t)PLUMB_FLAG_DST_SIGNED : 0u) |
-                          plumb_llvm_denormal_flags(d, from.type),
-                      PLUMB_RZ);
+  r = plumb_build_cvt(
+      &d->b, wide.type, from.type, r,
+      (is_signed ? (uint32_t)PLUMB_FLAG_DST_SIGNED : 0u) | plumb_llvm_denormal_flags(d, from.type),
+      PLUMB_RZ);
   return to.width == 1 ? plumb_llvm_bool(d, r, wide.type) : plumb_llvm_mask(d, r, to);
 }
 
@@ -233,16 +245,22 @@ static plumb_reg int_to_float(plumb_llvm_decoder *d, plumb_reg r, plumb_llvm_lea
 static plumb_reg cast_leaf(plumb_llvm_decoder *d, LLVMOpcode op, plumb_reg r, plumb_llvm_leaf from,
                            plumb_llvm_leaf to, uint32_t flags) {
   switch (op) {
-    case LLVMSExt: return plumb_llvm_resize(d, r, from, to, true);
+    case LLVMSExt:
+      return plumb_llvm_resize(d, r, from, to, true);
     case LLVMTrunc:
     case LLVMZExt:
     case LLVMPtrToInt:
     case LLVMPtrToAddr:
-    case LLVMIntToPtr: return plumb_llvm_resize(d, r, from, to, false);
-    case LLVMFPToUI: return float_to_int(d, r, from, to, false);
-    case LLVMFPToSI: return float_to_int(d, r, from, to, true);
-    case LLVMUIToFP: return int_to_float(d, r, from, to, false);
-    case LLVMSIToFP: return int_to_float(d, r, from, to, true);
+    case LLVMIntToPtr:
+      return plumb_llvm_resize(d, r, from, to, false);
+    case LLVMFPToUI:
+      return float_to_int(d, r, from, to, false);
+    case LLVMFPToSI:
+      return float_to_int(d, r, from, to, true);
+    case LLVMUIToFP:
+      return int_to_float(d, r, from, to, false);
+    case LLVMSIToFP:
+      return int_to_float(d, r, from, to, true);
     default:
       /* A conversion that touches f32 flushes with it. */
       flags |= plumb_llvm_denormal_flags(d, from.type) | plumb_llvm_denormal_flags(d, to.type);
@@ -276,11 +294,13 @@ static bool bitcast(plumb_llvm_decoder *d, const plumb_llvm_run *value,
     plumb_llvm_leaf part = from->items[i];
     plumb_dtype bag = plumb_llvm_container(part.width);
     plumb_reg piece = value->regs[i];
-    if (bag != part.type) plumb_build_mov(&d->b, piece = plumb_reg_create(d->f, bag), value->regs[i]);
+    if (bag != part.type)
+      plumb_build_mov(&d->b, piece = plumb_reg_create(d->f, bag), value->regs[i]);
     part.type = bag;
     piece = plumb_llvm_resize(d, piece, part, whole, false);
-    if (at) piece = plumb_build2(&d->b, PLUMB_OP_SHL, whole.type, piece,
-                                 plumb_constant(d->program, whole.type, at));
+    if (at)
+      piece = plumb_build2(&d->b, PLUMB_OP_SHL, whole.type, piece,
+                           plumb_constant(d->program, whole.type, at));
     joined = at ? plumb_build2(&d->b, PLUMB_OP_OR, whole.type, joined, piece) : piece;
     at += part.width;
   }
@@ -289,8 +309,9 @@ static bool bitcast(plumb_llvm_decoder *d, const plumb_llvm_run *value,
     plumb_llvm_leaf part = to->items[i];
     plumb_llvm_leaf bag = {.type = plumb_llvm_container(part.width), .width = part.width};
     plumb_reg piece = joined;
-    if (at) piece = plumb_build2(&d->b, PLUMB_OP_SHR_U, whole.type, joined,
-                                 plumb_constant(d->program, whole.type, at));
+    if (at)
+      piece = plumb_build2(&d->b, PLUMB_OP_SHR_U, whole.type, joined,
+                           plumb_constant(d->program, whole.type, at));
     piece = plumb_llvm_resize(d, piece, whole, bag, false);
     if (bag.type != part.type)
       plumb_build_mov(&d->b, out->regs[i] = plumb_reg_create(d->f, part.type), piece);
@@ -328,19 +349,30 @@ bool plumb_llvm_cast(plumb_llvm_decoder *d, LLVMOpcode op, LLVMValueRef value, L
   plumb_llvm_run run = plumb_llvm_value(d, value);
   *out = (plumb_llvm_run){PLUMB_NEW_ARRAY(d->arena, plumb_reg, to.count), to.count};
   switch (op) {
-    case LLVMBitCast: return bitcast(d, &run, &from, &to, out);
+    case LLVMBitCast:
+      return bitcast(d, &run, &from, &to, out);
     case LLVMAddrSpaceCast:
       for (size_t i = 0; i < to.count; i++)
         out->regs[i] = address_cast(d, run.regs[i], address_space_of(LLVMTypeOf(value)),
                                     address_space_of(to_type));
       return true;
-    case LLVMTrunc: case LLVMZExt: case LLVMSExt: case LLVMPtrToInt: case LLVMPtrToAddr:
-    case LLVMIntToPtr: case LLVMFPToUI: case LLVMFPToSI: case LLVMUIToFP: case LLVMSIToFP:
-    case LLVMFPTrunc: case LLVMFPExt:
+    case LLVMTrunc:
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMPtrToInt:
+    case LLVMPtrToAddr:
+    case LLVMIntToPtr:
+    case LLVMFPToUI:
+    case LLVMFPToSI:
+    case LLVMUIToFP:
+    case LLVMSIToFP:
+    case LLVMFPTrunc:
+    case LLVMFPExt:
       for (size_t i = 0; i < to.count; i++)
         out->regs[i] = cast_leaf(d, op, run.regs[i], from.items[i], to.items[i], flags);
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -395,8 +427,8 @@ static void decode_extract_element(plumb_llvm_decoder *d, LLVMValueRef inst) {
   plumb_dtype type = plumb_llvm_value_leaves(d, inst).items[0].type;
   if (LLVMIsAConstantInt(index)) {
     uint64_t i = LLVMConstIntGetZExtValue(index);
-    plumb_llvm_define1(d, inst, i < vector.count ? vector.regs[i]
-                                                 : plumb_constant(d->program, type, 0));
+    plumb_llvm_define1(d, inst,
+                       i < vector.count ? vector.regs[i] : plumb_constant(d->program, type, 0));
     return;
   }
   plumb_dtype index_type = plumb_llvm_value_leaves(d, index).items[0].type;
@@ -462,29 +494,59 @@ void plumb_llvm_decode_inst(plumb_llvm_decoder *d, LLVMValueRef inst) {
     return;
   }
   switch (op) {
-    case LLVMFNeg: decode_fneg(d, inst); break;
-    case LLVMICmp: decode_compare(d, inst, false); break;
-    case LLVMFCmp: decode_compare(d, inst, true); break;
-    case LLVMSelect: decode_select(d, inst); break;
-    case LLVMFreeze: plumb_llvm_define(d, inst, plumb_llvm_value(d, LLVMGetOperand(inst, 0))); break;
-    case LLVMExtractValue: decode_member(d, inst, false); break;
-    case LLVMInsertValue: decode_member(d, inst, true); break;
-    case LLVMExtractElement: decode_extract_element(d, inst); break;
-    case LLVMInsertElement: decode_insert_element(d, inst); break;
-    case LLVMShuffleVector: decode_shuffle(d, inst); break;
-    case LLVMCall: plumb_llvm_decode_call(d, inst); break;
-    case LLVMAlloca: case LLVMLoad: case LLVMStore: case LLVMGetElementPtr: case LLVMFence:
-    case LLVMAtomicCmpXchg: case LLVMAtomicRMW:
+    case LLVMFNeg:
+      decode_fneg(d, inst);
+      break;
+    case LLVMICmp:
+      decode_compare(d, inst, false);
+      break;
+    case LLVMFCmp:
+      decode_compare(d, inst, true);
+      break;
+    case LLVMSelect:
+      decode_select(d, inst);
+      break;
+    case LLVMFreeze:
+      plumb_llvm_define(d, inst, plumb_llvm_value(d, LLVMGetOperand(inst, 0)));
+      break;
+    case LLVMExtractValue:
+      decode_member(d, inst, false);
+      break;
+    case LLVMInsertValue:
+      decode_member(d, inst, true);
+      break;
+    case LLVMExtractElement:
+      decode_extract_element(d, inst);
+      break;
+    case LLVMInsertElement:
+      decode_insert_element(d, inst);
+      break;
+    case LLVMShuffleVector:
+      decode_shuffle(d, inst);
+      break;
+    case LLVMCall:
+      plumb_llvm_decode_call(d, inst);
+      break;
+    case LLVMAlloca:
+    case LLVMLoad:
+    case LLVMStore:
+    case LLVMGetElementPtr:
+    case LLVMFence:
+    case LLVMAtomicCmpXchg:
+    case LLVMAtomicRMW:
       plumb_llvm_decode_memory(d, inst);
       break;
-    case LLVMRet: case LLVMBr: case LLVMSwitch: case LLVMUnreachable:
+    case LLVMRet:
+    case LLVMBr:
+    case LLVMSwitch:
+    case LLVMUnreachable:
       plumb_llvm_decode_terminator(d, inst);
       break;
-    case LLVMPHI: break; /* moved into on the edges */
+    case LLVMPHI:
+      break; /* moved into on the edges */
     default:
-      if (LLVMIsACastInst(inst) &&
-          plumb_llvm_cast(d, op, LLVMGetOperand(inst, 0), LLVMTypeOf(inst),
-                          plumb_llvm_fast_flags(inst), &run))
+      if (LLVMIsACastInst(inst) && plumb_llvm_cast(d, op, LLVMGetOperand(inst, 0), LLVMTypeOf(inst),
+                                                   plumb_llvm_fast_flags(inst), &run))
         plumb_llvm_define(d, inst, run);
       else
         plumb_llvm_unsupported(d, inst, opcode_text(d, inst));

@@ -10,7 +10,9 @@ static plumb_reg op2(plumb_llvm_decoder *d, plumb_op op, plumb_llvm_leaf leaf, p
   return plumb_build2(&d->b, op, leaf.type, a, b);
 }
 
-static unsigned container_bits(plumb_llvm_leaf leaf) { return plumb_dtype_table[leaf.type].bits; }
+static unsigned container_bits(plumb_llvm_leaf leaf) {
+  return plumb_dtype_table[leaf.type].bits;
+}
 
 static plumb_reg int_abs(plumb_llvm_decoder *d, plumb_llvm_leaf leaf, plumb_reg a) {
   a = plumb_build1(&d->b, PLUMB_OP_ABS, leaf.type, plumb_llvm_sign(d, a, leaf));
@@ -67,9 +69,9 @@ static plumb_reg unsigned_overflow(plumb_llvm_decoder *d, plumb_llvm_leaf leaf, 
 static plumb_reg multiply_overflow(plumb_llvm_decoder *d, plumb_llvm_leaf leaf, bool is_signed,
                                    plumb_reg a, plumb_reg b, plumb_reg r) {
   plumb_reg high = op2(d, is_signed ? PLUMB_OP_MULHI_S : PLUMB_OP_MULHI_U, leaf, a, b);
-  plumb_reg expected = is_signed ? op2(d, PLUMB_OP_SHR_S, leaf, r,
-                                       constant(d, leaf.type, leaf.width - 1))
-                                 : constant(d, leaf.type, 0);
+  plumb_reg expected = is_signed
+                           ? op2(d, PLUMB_OP_SHR_S, leaf, r, constant(d, leaf.type, leaf.width - 1))
+                           : constant(d, leaf.type, 0);
   return plumb_build_cmp(&d->b, PLUMB_CMP_NE, leaf.type, high, expected);
 }
 
@@ -105,8 +107,10 @@ static plumb_reg three_way(plumb_llvm_decoder *d, const plumb_llvm_call *c, plum
     a = plumb_llvm_sign(d, a, from);
     b = plumb_llvm_sign(d, b, from);
   }
-  plumb_reg less = plumb_build_cmp(&d->b, is_signed ? PLUMB_CMP_LT_S : PLUMB_CMP_LT_U, from.type, a, b);
-  plumb_reg more = plumb_build_cmp(&d->b, is_signed ? PLUMB_CMP_GT_S : PLUMB_CMP_GT_U, from.type, a, b);
+  plumb_reg less =
+      plumb_build_cmp(&d->b, is_signed ? PLUMB_CMP_LT_S : PLUMB_CMP_LT_U, from.type, a, b);
+  plumb_reg more =
+      plumb_build_cmp(&d->b, is_signed ? PLUMB_CMP_GT_S : PLUMB_CMP_GT_U, from.type, a, b);
   plumb_reg r = plumb_build3(&d->b, PLUMB_OP_SELECT, to.type, more, constant(d, to.type, 1),
                              constant(d, to.type, 0));
   plumb_reg minus = plumb_llvm_mask(d, constant(d, to.type, UINT64_MAX), to);
@@ -116,15 +120,22 @@ static plumb_reg three_way(plumb_llvm_decoder *d, const plumb_llvm_call *c, plum
 static plumb_reg one_result(plumb_llvm_decoder *d, const plumb_llvm_call *c, plumb_llvm_leaf from,
                             plumb_llvm_leaf to, plumb_reg a, plumb_reg b, plumb_reg e) {
   switch ((plumb_llvm_kind)c->row->kind) {
-    case PLUMB_LLVM_KIND_INT_ABS: return int_abs(d, from, a);
-    case PLUMB_LLVM_KIND_CTLZ: return leading_zeros(d, from, a);
-    case PLUMB_LLVM_KIND_CTTZ: return trailing_zeros(d, from, a);
-    case PLUMB_LLVM_KIND_BSWAP: return byte_swap(d, from, a);
-    case PLUMB_LLVM_KIND_BITREVERSE: return bit_reverse(d, from, a);
+    case PLUMB_LLVM_KIND_INT_ABS:
+      return int_abs(d, from, a);
+    case PLUMB_LLVM_KIND_CTLZ:
+      return leading_zeros(d, from, a);
+    case PLUMB_LLVM_KIND_CTTZ:
+      return trailing_zeros(d, from, a);
+    case PLUMB_LLVM_KIND_BSWAP:
+      return byte_swap(d, from, a);
+    case PLUMB_LLVM_KIND_BITREVERSE:
+      return bit_reverse(d, from, a);
     case PLUMB_LLVM_KIND_FUNNEL: /* LLVM names the high word first, the program the low */
       return plumb_build3(&d->b, (plumb_op)c->row->op, from.type, b, a, e);
-    case PLUMB_LLVM_KIND_SATURATE: return saturate(d, c, from, a, b);
-    default: return three_way(d, c, from, to, a, b);
+    case PLUMB_LLVM_KIND_SATURATE:
+      return saturate(d, c, from, a, b);
+    default:
+      return three_way(d, c, from, to, a, b);
   }
 }
 

@@ -6,11 +6,19 @@
 /* Operations whose f32 form follows the function's denormal mode. */
 static bool flushes(plumb_op op) {
   switch (op) {
-    case PLUMB_OP_ADD: case PLUMB_OP_SUB: case PLUMB_OP_MUL: case PLUMB_OP_DIV: case PLUMB_OP_FMA:
-    case PLUMB_OP_MIN: case PLUMB_OP_MAX: case PLUMB_OP_SQRT: case PLUMB_OP_ROUND_INT:
+    case PLUMB_OP_ADD:
+    case PLUMB_OP_SUB:
+    case PLUMB_OP_MUL:
+    case PLUMB_OP_DIV:
+    case PLUMB_OP_FMA:
+    case PLUMB_OP_MIN:
+    case PLUMB_OP_MAX:
+    case PLUMB_OP_SQRT:
+    case PLUMB_OP_ROUND_INT:
     case PLUMB_OP_CVT:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -162,8 +170,8 @@ static void zero(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
 /* Unknown size: 0 when the second argument asks for the minimum, else all ones. */
 static void object_size(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
   bool minimum = LLVMConstIntGetZExtValue(LLVMGetOperand(c->inst, 1)) != 0;
-  plumb_llvm_define1(d, c->inst, plumb_constant(d->program, c->result.items[0].type,
-                                                minimum ? 0 : UINT64_MAX));
+  plumb_llvm_define1(d, c->inst,
+                     plumb_constant(d->program, c->result.items[0].type, minimum ? 0 : UINT64_MAX));
 }
 
 static bool pass(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
@@ -174,18 +182,38 @@ static bool pass(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
 bool plumb_llvm_call_generic(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
   switch ((plumb_llvm_kind)c->row->kind) {
     case PLUMB_LLVM_KIND_NOTHING:
-    case PLUMB_LLVM_KIND_ZERO: zero(d, c); return true;
-    case PLUMB_LLVM_KIND_PASS: return pass(d, c);
-    case PLUMB_LLVM_KIND_OBJECTSIZE: object_size(d, c); return true;
-    case PLUMB_LLVM_KIND_ELEMENTWISE: return elementwise(d, c);
-    case PLUMB_LLVM_KIND_FMULADD: fmuladd(d, c); return true;
-    case PLUMB_LLVM_KIND_MATH: math(d, c); return true;
-    case PLUMB_LLVM_KIND_CANONICALIZE: canonicalize(d, c); return true;
-    case PLUMB_LLVM_KIND_FPCLASS: fpclass(d, c); return true;
-    case PLUMB_LLVM_KIND_ROUND_TO_INT: round_to_int(d, c); return true;
-    case PLUMB_LLVM_KIND_FP_TO_INT_SAT: return fp_to_int_sat(d, c);
-    case PLUMB_LLVM_KIND_REDUCE: return reduce(d, c, false);
-    case PLUMB_LLVM_KIND_REDUCE_START: return reduce(d, c, true);
-    default: return false;
+    case PLUMB_LLVM_KIND_ZERO:
+      zero(d, c);
+      return true;
+    case PLUMB_LLVM_KIND_PASS:
+      return pass(d, c);
+    case PLUMB_LLVM_KIND_OBJECTSIZE:
+      object_size(d, c);
+      return true;
+    case PLUMB_LLVM_KIND_ELEMENTWISE:
+      return elementwise(d, c);
+    case PLUMB_LLVM_KIND_FMULADD:
+      fmuladd(d, c);
+      return true;
+    case PLUMB_LLVM_KIND_MATH:
+      math(d, c);
+      return true;
+    case PLUMB_LLVM_KIND_CANONICALIZE:
+      canonicalize(d, c);
+      return true;
+    case PLUMB_LLVM_KIND_FPCLASS:
+      fpclass(d, c);
+      return true;
+    case PLUMB_LLVM_KIND_ROUND_TO_INT:
+      round_to_int(d, c);
+      return true;
+    case PLUMB_LLVM_KIND_FP_TO_INT_SAT:
+      return fp_to_int_sat(d, c);
+    case PLUMB_LLVM_KIND_REDUCE:
+      return reduce(d, c, false);
+    case PLUMB_LLVM_KIND_REDUCE_START:
+      return reduce(d, c, true);
+    default:
+      return false;
   }
 }

@@ -23,8 +23,8 @@ static void memory_copy(plumb_llvm_decoder *d, const plumb_llvm_call *c, bool se
   plumb_reg operands[3] = {generic_arg(d, c, 0),
                            set ? as_type(d, c, 1, PLUMB_I8) : generic_arg(d, c, 1),
                            as_type(d, c, 2, PLUMB_I64)};
-  plumb_inst *inst = plumb_build(&d->b, set ? PLUMB_OP_MEMSET : PLUMB_OP_MEMCPY, PLUMB_I8, NULL, 0,
-                                 operands, 3);
+  plumb_inst *inst =
+      plumb_build(&d->b, set ? PLUMB_OP_MEMSET : PLUMB_OP_MEMCPY, PLUMB_I8, NULL, 0, operands, 3);
   if (c->args > 3 && LLVMIsAConstantInt(LLVMGetOperand(c->inst, 3)) &&
       LLVMConstIntGetZExtValue(LLVMGetOperand(c->inst, 3)))
     inst->flags |= PLUMB_FLAG_VOLATILE;
@@ -83,8 +83,7 @@ static bool vprintf_call(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
   }
   int64_t text = plumb_string_add(d->program, format);
   plumb_build(&d->b, PLUMB_OP_PRINT, PLUMB_I32, NULL, 0, operands, n)->imm = text;
-  if (c->result.count)
-    plumb_llvm_define1(d, c->inst, plumb_constant(d->program, PLUMB_I32, n));
+  if (c->result.count) plumb_llvm_define1(d, c->inst, plumb_constant(d->program, PLUMB_I32, n));
   return true;
 }
 
@@ -129,11 +128,11 @@ static bool nvvm_atomic(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
   static const struct {
     const char *name;
     uint8_t op;
-  } names[] = {{".add.gen", PLUMB_ATOMIC_ADD}, {".exch.gen", PLUMB_ATOMIC_EXCH},
-               {".max.gen", PLUMB_ATOMIC_MAX_S}, {".min.gen", PLUMB_ATOMIC_MIN_S},
-               {".inc.gen", PLUMB_ATOMIC_INC}, {".dec.gen", PLUMB_ATOMIC_DEC},
-               {".and.gen", PLUMB_ATOMIC_AND}, {".or.gen", PLUMB_ATOMIC_OR},
-               {".xor.gen", PLUMB_ATOMIC_XOR}, {".cas.gen", PLUMB_ATOMIC_CAS},
+  } names[] = {{".add.gen", PLUMB_ATOMIC_ADD},     {".exch.gen", PLUMB_ATOMIC_EXCH},
+               {".max.gen", PLUMB_ATOMIC_MAX_S},   {".min.gen", PLUMB_ATOMIC_MIN_S},
+               {".inc.gen", PLUMB_ATOMIC_INC},     {".dec.gen", PLUMB_ATOMIC_DEC},
+               {".and.gen", PLUMB_ATOMIC_AND},     {".or.gen", PLUMB_ATOMIC_OR},
+               {".xor.gen", PLUMB_ATOMIC_XOR},     {".cas.gen", PLUMB_ATOMIC_CAS},
                {".load.inc.32", PLUMB_ATOMIC_INC}, {".load.dec.32", PLUMB_ATOMIC_DEC}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (strncmp(c->rest, names[i].name, strlen(names[i].name)) != 0) continue;
@@ -148,8 +147,10 @@ static bool nvvm_atomic(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
     inst->sub = names[i].op;
     inst->space = (uint8_t)space;
     inst->flags |= PLUMB_FLAG_RELAXED;
-    if (strstr(c->rest, ".cta")) inst->flags |= PLUMB_FLAG_SCOPE_CTA;
-    else if (!strstr(c->rest, ".sys")) inst->flags |= PLUMB_FLAG_SCOPE_GPU;
+    if (strstr(c->rest, ".cta"))
+      inst->flags |= PLUMB_FLAG_SCOPE_CTA;
+    else if (!strstr(c->rest, ".sys"))
+      inst->flags |= PLUMB_FLAG_SCOPE_GPU;
     plumb_llvm_define1(d, c->inst, r);
     return true;
   }
@@ -159,15 +160,27 @@ static bool nvvm_atomic(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
 bool plumb_llvm_call_memory(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
   switch ((plumb_llvm_kind)c->row->kind) {
     case PLUMB_LLVM_KIND_MEMCPY:
-    case PLUMB_LLVM_KIND_MEMCPY_FUNCTION: memory_copy(d, c, false); return true;
+    case PLUMB_LLVM_KIND_MEMCPY_FUNCTION:
+      memory_copy(d, c, false);
+      return true;
     case PLUMB_LLVM_KIND_MEMSET:
-    case PLUMB_LLVM_KIND_MEMSET_FUNCTION: memory_copy(d, c, true); return true;
-    case PLUMB_LLVM_KIND_TRAP: trap(d, c, false); return true;
-    case PLUMB_LLVM_KIND_ASSERT: trap(d, c, true); return true;
-    case PLUMB_LLVM_KIND_VPRINTF: return vprintf_call(d, c);
-    case PLUMB_LLVM_KIND_REFLECT: return reflect(d, c);
-    case PLUMB_LLVM_KIND_LDG: return load_global(d, c);
-    case PLUMB_LLVM_KIND_MALLOC: return allocate(d, c);
+    case PLUMB_LLVM_KIND_MEMSET_FUNCTION:
+      memory_copy(d, c, true);
+      return true;
+    case PLUMB_LLVM_KIND_TRAP:
+      trap(d, c, false);
+      return true;
+    case PLUMB_LLVM_KIND_ASSERT:
+      trap(d, c, true);
+      return true;
+    case PLUMB_LLVM_KIND_VPRINTF:
+      return vprintf_call(d, c);
+    case PLUMB_LLVM_KIND_REFLECT:
+      return reflect(d, c);
+    case PLUMB_LLVM_KIND_LDG:
+      return load_global(d, c);
+    case PLUMB_LLVM_KIND_MALLOC:
+      return allocate(d, c);
     case PLUMB_LLVM_KIND_FREE: {
       plumb_reg a = generic_arg(d, c, 0);
       plumb_build(&d->b, PLUMB_OP_FREE, PLUMB_I64, NULL, 0, &a, 1);
@@ -175,8 +188,11 @@ bool plumb_llvm_call_memory(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
     }
     case PLUMB_LLVM_KIND_IS_SPACE:
     case PLUMB_LLVM_KIND_TO_GENERIC:
-    case PLUMB_LLVM_KIND_FROM_GENERIC: return space_operation(d, c);
-    case PLUMB_LLVM_KIND_NVVM_ATOMIC: return nvvm_atomic(d, c);
-    default: return false;
+    case PLUMB_LLVM_KIND_FROM_GENERIC:
+      return space_operation(d, c);
+    case PLUMB_LLVM_KIND_NVVM_ATOMIC:
+      return nvvm_atomic(d, c);
+    default:
+      return false;
   }
 }

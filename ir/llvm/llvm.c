@@ -23,8 +23,8 @@ static bool module_flag(LLVMModuleRef module, const char *key, int64_t *out) {
 
 static int target_sm(LLVMModuleRef module) {
   for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
-    LLVMAttributeRef a = LLVMGetStringAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                                                       "target-cpu", 10);
+    LLVMAttributeRef a = LLVMGetStringAttributeAtIndex(
+        f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "target-cpu", 10);
     if (!a) continue;
     unsigned length;
     const char *cpu = LLVMGetStringAttributeValue(a, &length);
@@ -63,8 +63,7 @@ unsigned plumb_llvm_resolve_reflect(LLVMModuleRef module) {
     const char *key = LLVMIsACallInst(call) ? reflect_key(call) : NULL;
     if (!key) continue;
     int answer = plumb_llvm_reflect(module, key);
-    LLVMReplaceAllUsesWith(call,
-                           LLVMConstInt(LLVMTypeOf(call), (unsigned long long)answer, false));
+    LLVMReplaceAllUsesWith(call, LLVMConstInt(LLVMTypeOf(call), (unsigned long long)answer, false));
     LLVMInstructionEraseFromParent(call);
     replaced++;
   }
@@ -87,8 +86,10 @@ static line_list instruction_lines(plumb_llvm_decoder *d) {
   bool inside = false;
   int line = 1;
   for (const char *c = text; *c; line++) {
-    if (strncmp(c, "define ", 7) == 0) inside = true;
-    else if (*c == '}') inside = false;
+    if (strncmp(c, "define ", 7) == 0)
+      inside = true;
+    else if (*c == '}')
+      inside = false;
     else if (inside && c[0] == ' ' && c[1] == ' ' && c[2] != ' ' && c[2] != ']') {
       list.lines = plumb_arena_grow(d->arena, list.lines, &list.capacity, list.count + 1,
                                     sizeof *list.lines);
@@ -183,8 +184,8 @@ static uint32_t denormal_flags(plumb_llvm_decoder *d, LLVMValueRef f) {
 
 static uint64_t parameter_align(plumb_llvm_decoder *d, LLVMValueRef f, unsigned i,
                                 LLVMTypeRef type) {
-  LLVMAttributeRef a = LLVMGetEnumAttributeAtIndex(
-      f, i + 1, LLVMGetEnumAttributeKindForName("align", 5));
+  LLVMAttributeRef a =
+      LLVMGetEnumAttributeAtIndex(f, i + 1, LLVMGetEnumAttributeKindForName("align", 5));
   uint64_t abi = LLVMABIAlignmentOfType(d->layout, type);
   return a && LLVMGetEnumAttributeValue(a) > abi ? LLVMGetEnumAttributeValue(a) : abi;
 }
@@ -204,8 +205,8 @@ static void kernel_parameter(plumb_llvm_decoder *d, LLVMValueRef f, unsigned i) 
   plumb_llvm_leaves leaves = {0};
   bool laid_out = plumb_llvm_type_leaves(d, stored, 0, &leaves);
   uint64_t size = LLVMABISizeOfType(d->layout, stored);
-  uint64_t align = byval ? parameter_align(d, f, i, stored)
-                         : LLVMABIAlignmentOfType(d->layout, stored);
+  uint64_t align =
+      byval ? parameter_align(d, f, i, stored) : LLVMABIAlignmentOfType(d->layout, stored);
   size_t length;
   const char *name = LLVMGetValueName2(param, &length);
   plumb_dtype shown = laid_out && leaves.count == 1 ? leaves.items[0].type : PLUMB_I8;
@@ -213,9 +214,9 @@ static void kernel_parameter(plumb_llvm_decoder *d, LLVMValueRef f, unsigned i) 
                                                     (uint32_t)size, (uint32_t)align);
   plumb_reg base = plumb_constant(d->program, PLUMB_I64, offset);
   if (byval) {
-    plumb_llvm_define1(d, param, LLVMGetPointerAddressSpace(type) == 0
-                                     ? plumb_llvm_to_generic(d, base, 101)
-                                     : base);
+    plumb_llvm_define1(
+        d, param,
+        LLVMGetPointerAddressSpace(type) == 0 ? plumb_llvm_to_generic(d, base, 101) : base);
     return;
   }
   bool ok = laid_out;
@@ -269,8 +270,8 @@ static void result_types(plumb_llvm_decoder *d, LLVMValueRef f) {
 
 static void decode_function(plumb_llvm_decoder *d, LLVMValueRef f, line_list *lines) {
   bool kernel = is_kernel(d, f);
-  d->f = plumb_function_create(d->program, LLVMGetValueName(f),
-                               kernel ? PLUMB_KERNEL : PLUMB_DEVICE);
+  d->f =
+      plumb_function_create(d->program, LLVMGetValueName(f), kernel ? PLUMB_KERNEL : PLUMB_DEVICE);
   d->function = f;
   d->values = (plumb_llvm_map){0};
   d->blocks = (plumb_llvm_map){0};
@@ -282,8 +283,10 @@ static void decode_function(plumb_llvm_decoder *d, LLVMValueRef f, line_list *li
   thread_limits(d, f);
   if (!kernel) result_types(d, f);
   for (unsigned i = 0; i < LLVMCountParams(f); i++) {
-    if (kernel) kernel_parameter(d, f, i);
-    else device_parameter(d, f, i);
+    if (kernel)
+      kernel_parameter(d, f, i);
+    else
+      device_parameter(d, f, i);
   }
   plumb_build_bra(&d->b, plumb_llvm_block(d, LLVMGetEntryBasicBlock(f)));
   for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block;
@@ -306,8 +309,12 @@ static void decode_function(plumb_llvm_decoder *d, LLVMValueRef f, line_list *li
 
 plumb_status plumb_llvm_decode(plumb_program *program, LLVMModuleRef module, const char *path,
                                plumb_diag *diag) {
-  plumb_llvm_decoder d = {.program = program, .arena = program->arena, .module = module,
-                          .context = LLVMGetModuleContext(module), .path = path, .diag = diag};
+  plumb_llvm_decoder d = {.program = program,
+                          .arena = program->arena,
+                          .module = module,
+                          .context = LLVMGetModuleContext(module),
+                          .path = path,
+                          .diag = diag};
   d.layout = LLVMGetModuleDataLayout(module);
   if (LLVMPointerSize(d.layout) != 8)
     return plumb_fail(diag, PLUMB_UNSUPPORTED, path, 0, 0,

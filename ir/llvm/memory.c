@@ -11,14 +11,18 @@ uint32_t plumb_llvm_scope_flags(const plumb_llvm_decoder *d, LLVMValueRef inst) 
 
 static uint32_t order_flags(LLVMAtomicOrdering order) {
   switch (order) {
-    case LLVMAtomicOrderingNotAtomic: return 0;
-    case LLVMAtomicOrderingAcquire: return PLUMB_FLAG_RELAXED | PLUMB_FLAG_ACQUIRE;
-    case LLVMAtomicOrderingRelease: return PLUMB_FLAG_RELAXED | PLUMB_FLAG_RELEASE;
+    case LLVMAtomicOrderingNotAtomic:
+      return 0;
+    case LLVMAtomicOrderingAcquire:
+      return PLUMB_FLAG_RELAXED | PLUMB_FLAG_ACQUIRE;
+    case LLVMAtomicOrderingRelease:
+      return PLUMB_FLAG_RELAXED | PLUMB_FLAG_RELEASE;
     case LLVMAtomicOrderingAcquireRelease:
       return PLUMB_FLAG_RELAXED | PLUMB_FLAG_ACQUIRE | PLUMB_FLAG_RELEASE;
     case LLVMAtomicOrderingSequentiallyConsistent:
       return PLUMB_FLAG_RELAXED | PLUMB_FLAG_ACQUIRE | PLUMB_FLAG_RELEASE | PLUMB_FLAG_SEQ_CST;
-    default: return PLUMB_FLAG_RELAXED;
+    default:
+      return PLUMB_FLAG_RELAXED;
   }
 }
 
@@ -88,8 +92,9 @@ static plumb_reg load_leaf(plumb_llvm_decoder *d, const access *a, plumb_llvm_le
     plumb_reg r = load_plain(d, a, part.type, leaf.offset + at);
     plumb_llvm_leaf unmasked = {.type = whole.type, .width = plumb_dtype_table[whole.type].bits};
     r = plumb_llvm_resize(d, r, part, unmasked, false);
-    if (at) r = plumb_build2(&d->b, PLUMB_OP_SHL, whole.type, r,
-                             plumb_constant(d->program, whole.type, at * 8));
+    if (at)
+      r = plumb_build2(&d->b, PLUMB_OP_SHL, whole.type, r,
+                       plumb_constant(d->program, whole.type, at * 8));
     joined = at ? plumb_build2(&d->b, PLUMB_OP_OR, whole.type, joined, r) : r;
   }
   joined = plumb_llvm_mask(d, joined, whole);
@@ -115,8 +120,9 @@ static void store_leaf(plumb_llvm_decoder *d, const access *a, plumb_llvm_leaf l
   plumb_llvm_leaf part = {.type = plumb_llvm_container(piece * 8), .width = piece * 8};
   for (unsigned at = 0; at < bytes; at += piece) {
     plumb_reg r = value;
-    if (at) r = plumb_build2(&d->b, PLUMB_OP_SHR_U, whole.type, r,
-                             plumb_constant(d->program, whole.type, at * 8));
+    if (at)
+      r = plumb_build2(&d->b, PLUMB_OP_SHR_U, whole.type, r,
+                       plumb_constant(d->program, whole.type, at * 8));
     store_plain(d, a, part.type, leaf.offset + at, plumb_llvm_resize(d, r, whole, part, false));
   }
 }
@@ -141,7 +147,9 @@ static bool any_packed(const plumb_llvm_leaves *leaves) {
   return false;
 }
 
-static bool is_vector(LLVMTypeRef type) { return LLVMGetTypeKind(type) == LLVMVectorTypeKind; }
+static bool is_vector(LLVMTypeRef type) {
+  return LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+}
 
 plumb_llvm_run plumb_llvm_load(plumb_llvm_decoder *d, LLVMTypeRef type, plumb_reg address,
                                unsigned address_space, uint64_t align, uint32_t flags, bool *ok) {
@@ -157,8 +165,8 @@ plumb_llvm_run plumb_llvm_load(plumb_llvm_decoder *d, LLVMTypeRef type, plumb_re
     run = (plumb_llvm_run){PLUMB_NEW_ARRAY(d->arena, plumb_reg, leaves.count), leaves.count};
     run.regs[0] = plumb_reg_create_run(d->f, leaves.items[0].type, leaves.count);
     for (size_t i = 1; i < run.count; i++) run.regs[i] = run.regs[0] + (plumb_reg)i;
-    plumb_inst *inst = plumb_build(&d->b, PLUMB_OP_LOAD, leaves.items[0].type, run.regs, run.count,
-                                   &a.address, 1);
+    plumb_inst *inst =
+        plumb_build(&d->b, PLUMB_OP_LOAD, leaves.items[0].type, run.regs, run.count, &a.address, 1);
     inst->space = (uint8_t)a.space;
     inst->flags |= a.flags;
     return run;
@@ -171,10 +179,9 @@ plumb_llvm_run plumb_llvm_load(plumb_llvm_decoder *d, LLVMTypeRef type, plumb_re
 static void decode_load(plumb_llvm_decoder *d, LLVMValueRef inst) {
   LLVMValueRef pointer = LLVMGetOperand(inst, 0);
   bool ok;
-  plumb_llvm_run run =
-      plumb_llvm_load(d, LLVMTypeOf(inst), plumb_llvm_scalar(d, pointer),
-                      LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)), LLVMGetAlignment(inst),
-                      access_flags(d, inst), &ok);
+  plumb_llvm_run run = plumb_llvm_load(d, LLVMTypeOf(inst), plumb_llvm_scalar(d, pointer),
+                                       LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)),
+                                       LLVMGetAlignment(inst), access_flags(d, inst), &ok);
   if (ok)
     plumb_llvm_define(d, inst, run);
   else
@@ -197,8 +204,8 @@ static void decode_store(plumb_llvm_decoder *d, LLVMValueRef inst) {
   if (is_vector(LLVMTypeOf(value)) && one_access(&a, &leaves)) {
     plumb_reg operands[9] = {a.address};
     for (size_t i = 0; i < run.count; i++) operands[i + 1] = run.regs[i];
-    plumb_inst *store = plumb_build(&d->b, PLUMB_OP_STORE, leaves.items[0].type, NULL, 0, operands,
-                                    run.count + 1);
+    plumb_inst *store =
+        plumb_build(&d->b, PLUMB_OP_STORE, leaves.items[0].type, NULL, 0, operands, run.count + 1);
     store->space = (uint8_t)a.space;
     store->flags |= a.flags;
     return;
@@ -284,26 +291,61 @@ static void decode_alloca(plumb_llvm_decoder *d, LLVMValueRef inst) {
 
 static bool rmw_op(LLVMAtomicRMWBinOp op, plumb_atomic *out) {
   switch (op) {
-    case LLVMAtomicRMWBinOpXchg: *out = PLUMB_ATOMIC_EXCH; return true;
+    case LLVMAtomicRMWBinOpXchg:
+      *out = PLUMB_ATOMIC_EXCH;
+      return true;
     case LLVMAtomicRMWBinOpAdd:
-    case LLVMAtomicRMWBinOpFAdd: *out = PLUMB_ATOMIC_ADD; return true;
+    case LLVMAtomicRMWBinOpFAdd:
+      *out = PLUMB_ATOMIC_ADD;
+      return true;
     case LLVMAtomicRMWBinOpSub:
-    case LLVMAtomicRMWBinOpFSub: *out = PLUMB_ATOMIC_SUB; return true;
-    case LLVMAtomicRMWBinOpAnd: *out = PLUMB_ATOMIC_AND; return true;
-    case LLVMAtomicRMWBinOpNand: *out = PLUMB_ATOMIC_NAND; return true;
-    case LLVMAtomicRMWBinOpOr: *out = PLUMB_ATOMIC_OR; return true;
-    case LLVMAtomicRMWBinOpXor: *out = PLUMB_ATOMIC_XOR; return true;
-    case LLVMAtomicRMWBinOpMax: *out = PLUMB_ATOMIC_MAX_S; return true;
-    case LLVMAtomicRMWBinOpMin: *out = PLUMB_ATOMIC_MIN_S; return true;
-    case LLVMAtomicRMWBinOpUMax: *out = PLUMB_ATOMIC_MAX_U; return true;
-    case LLVMAtomicRMWBinOpUMin: *out = PLUMB_ATOMIC_MIN_U; return true;
-    case LLVMAtomicRMWBinOpFMax: *out = PLUMB_ATOMIC_FMAX; return true;
-    case LLVMAtomicRMWBinOpFMin: *out = PLUMB_ATOMIC_FMIN; return true;
-    case LLVMAtomicRMWBinOpUIncWrap: *out = PLUMB_ATOMIC_INC; return true;
-    case LLVMAtomicRMWBinOpUDecWrap: *out = PLUMB_ATOMIC_DEC; return true;
-    case LLVMAtomicRMWBinOpFMaximum: *out = PLUMB_ATOMIC_FMAXIMUM; return true;
-    case LLVMAtomicRMWBinOpFMinimum: *out = PLUMB_ATOMIC_FMINIMUM; return true;
-    default: return false;
+    case LLVMAtomicRMWBinOpFSub:
+      *out = PLUMB_ATOMIC_SUB;
+      return true;
+    case LLVMAtomicRMWBinOpAnd:
+      *out = PLUMB_ATOMIC_AND;
+      return true;
+    case LLVMAtomicRMWBinOpNand:
+      *out = PLUMB_ATOMIC_NAND;
+      return true;
+    case LLVMAtomicRMWBinOpOr:
+      *out = PLUMB_ATOMIC_OR;
+      return true;
+    case LLVMAtomicRMWBinOpXor:
+      *out = PLUMB_ATOMIC_XOR;
+      return true;
+    case LLVMAtomicRMWBinOpMax:
+      *out = PLUMB_ATOMIC_MAX_S;
+      return true;
+    case LLVMAtomicRMWBinOpMin:
+      *out = PLUMB_ATOMIC_MIN_S;
+      return true;
+    case LLVMAtomicRMWBinOpUMax:
+      *out = PLUMB_ATOMIC_MAX_U;
+      return true;
+    case LLVMAtomicRMWBinOpUMin:
+      *out = PLUMB_ATOMIC_MIN_U;
+      return true;
+    case LLVMAtomicRMWBinOpFMax:
+      *out = PLUMB_ATOMIC_FMAX;
+      return true;
+    case LLVMAtomicRMWBinOpFMin:
+      *out = PLUMB_ATOMIC_FMIN;
+      return true;
+    case LLVMAtomicRMWBinOpUIncWrap:
+      *out = PLUMB_ATOMIC_INC;
+      return true;
+    case LLVMAtomicRMWBinOpUDecWrap:
+      *out = PLUMB_ATOMIC_DEC;
+      return true;
+    case LLVMAtomicRMWBinOpFMaximum:
+      *out = PLUMB_ATOMIC_FMAXIMUM;
+      return true;
+    case LLVMAtomicRMWBinOpFMinimum:
+      *out = PLUMB_ATOMIC_FMINIMUM;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -361,12 +403,24 @@ static void decode_cmpxchg(plumb_llvm_decoder *d, LLVMValueRef inst) {
 
 void plumb_llvm_decode_memory(plumb_llvm_decoder *d, LLVMValueRef inst) {
   switch (LLVMGetInstructionOpcode(inst)) {
-    case LLVMLoad: decode_load(d, inst); break;
-    case LLVMStore: decode_store(d, inst); break;
-    case LLVMAlloca: decode_alloca(d, inst); break;
-    case LLVMGetElementPtr: decode_gep(d, inst); break;
-    case LLVMAtomicRMW: decode_rmw(d, inst); break;
-    case LLVMAtomicCmpXchg: decode_cmpxchg(d, inst); break;
+    case LLVMLoad:
+      decode_load(d, inst);
+      break;
+    case LLVMStore:
+      decode_store(d, inst);
+      break;
+    case LLVMAlloca:
+      decode_alloca(d, inst);
+      break;
+    case LLVMGetElementPtr:
+      decode_gep(d, inst);
+      break;
+    case LLVMAtomicRMW:
+      decode_rmw(d, inst);
+      break;
+    case LLVMAtomicCmpXchg:
+      decode_cmpxchg(d, inst);
+      break;
     default: /* fence */
       plumb_build(&d->b, PLUMB_OP_FENCE, PLUMB_I1, NULL, 0, NULL, 0)->flags |=
           order_flags(LLVMGetOrdering(inst)) | plumb_llvm_scope_flags(d, inst);

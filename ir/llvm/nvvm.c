@@ -11,8 +11,9 @@ typedef struct modifiers {
 } modifiers;
 
 static bool is_type_word(const char *w, size_t n) {
-  static const char *const words[] = {"f", "d", "i", "ui", "ll", "ull", "f16", "f16x2", "bf16",
-                                      "bf16x2", "f32", "f64", "v2f16", "v2bf16", "i32", "i64"};
+  static const char *const words[] = {"f",     "d",      "i",    "ui",     "ll",  "ull",
+                                      "f16",   "f16x2",  "bf16", "bf16x2", "f32", "f64",
+                                      "v2f16", "v2bf16", "i32",  "i64"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strlen(words[i]) == n && strncmp(words[i], w, n) == 0) return true;
   return false;
@@ -22,8 +23,8 @@ static bool read_word(const char *w, size_t n, modifiers *m) {
   static const struct {
     const char *word;
     uint32_t flags;
-  } flags[] = {{"ftz", PLUMB_FLAG_FTZ},   {"sat", PLUMB_FLAG_SAT},
-               {"relu", PLUMB_FLAG_RELU}, {"xorsign", PLUMB_FLAG_XORSIGN},
+  } flags[] = {{"ftz", PLUMB_FLAG_FTZ},    {"sat", PLUMB_FLAG_SAT},
+               {"relu", PLUMB_FLAG_RELU},  {"xorsign", PLUMB_FLAG_XORSIGN},
                {"abs", PLUMB_FLAG_ABS_OP}, {"satfinite", PLUMB_FLAG_SATFINITE}};
   static const struct {
     const char *word;
@@ -63,9 +64,12 @@ static bool approximate(plumb_llvm_decoder *d, const plumb_llvm_call *c, const m
   if (m->full) sub = PLUMB_APPROX_DIV_FULL;
   if (c->result.items[0].type == PLUMB_F64) {
     if (!(m->flags & PLUMB_FLAG_FTZ)) return false;
-    if (sub == PLUMB_APPROX_RCP) sub = PLUMB_APPROX_RCP_FTZ_F64;
-    else if (sub == PLUMB_APPROX_RSQRT) sub = PLUMB_APPROX_RSQRT_FTZ_F64;
-    else return false;
+    if (sub == PLUMB_APPROX_RCP)
+      sub = PLUMB_APPROX_RCP_FTZ_F64;
+    else if (sub == PLUMB_APPROX_RSQRT)
+      sub = PLUMB_APPROX_RSQRT_FTZ_F64;
+    else
+      return false;
   }
   plumb_llvm_elementwise(d, c, PLUMB_OP_APPROX, sub, m->flags, PLUMB_RN);
   return true;
@@ -78,8 +82,7 @@ static bool arith(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
   plumb_op op = (plumb_op)c->row->op;
   if (op == PLUMB_OP_APPROX || !plumb_dtype_is_float(c->result.items[0].type)) return false;
   int sub = 0;
-  if (op == PLUMB_OP_MIN || op == PLUMB_OP_MAX)
-    sub = m.nan ? PLUMB_NAN_PROPAGATE : PLUMB_NAN_DROP;
+  if (op == PLUMB_OP_MIN || op == PLUMB_OP_MAX) sub = m.nan ? PLUMB_NAN_PROPAGATE : PLUMB_NAN_DROP;
   plumb_llvm_elementwise(d, c, op, sub, m.flags, m.round);
   return true;
 }
@@ -100,8 +103,8 @@ static bool reciprocal(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
 }
 
 /* cvt of `a` to `type`; signedness from the name's first letters ("ui", "ull"). */
-static plumb_reg convert(plumb_llvm_decoder *d, const modifiers *m, plumb_dtype from, plumb_dtype to,
-                         bool is_unsigned, plumb_reg a) {
+static plumb_reg convert(plumb_llvm_decoder *d, const modifiers *m, plumb_dtype from,
+                         plumb_dtype to, bool is_unsigned, plumb_reg a) {
   uint32_t flags = m->flags;
   if (!plumb_dtype_is_float(to)) {
     flags |= PLUMB_FLAG_CLAMP; /* PTX's cvt clamps */
@@ -128,8 +131,8 @@ static bool convert_call(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
 static bool convert_f16(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
   modifiers m;
   if (!read_modifiers(c, &m) || c->result.count != 1) return false;
-  plumb_reg half = plumb_build_cvt(&d->b, PLUMB_F16, PLUMB_F32, plumb_llvm_arg1(d, c, 0), m.flags,
-                                   m.round);
+  plumb_reg half =
+      plumb_build_cvt(&d->b, PLUMB_F16, PLUMB_F32, plumb_llvm_arg1(d, c, 0), m.flags, m.round);
   plumb_reg bits = plumb_reg_create(d->f, PLUMB_I16);
   plumb_build_mov(&d->b, bits, half);
   plumb_llvm_define1(d, c->inst, bits);
@@ -153,8 +156,7 @@ static bool saturate(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
   if (!read_modifiers(c, &m) || c->result.count != 1) return false;
   plumb_dtype type = c->result.items[0].type;
   plumb_llvm_define1(
-      d, c->inst,
-      plumb_build_cvt(&d->b, type, type, plumb_llvm_arg1(d, c, 0), m.flags, PLUMB_RN));
+      d, c->inst, plumb_build_cvt(&d->b, type, type, plumb_llvm_arg1(d, c, 0), m.flags, PLUMB_RN));
   return true;
 }
 
@@ -201,23 +203,31 @@ static bool fast_function(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
 
 bool plumb_llvm_call_nvvm(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
   switch ((plumb_llvm_kind)c->row->kind) {
-    case PLUMB_LLVM_KIND_ARITH: return arith(d, c);
-    case PLUMB_LLVM_KIND_ARITH_RCP: return reciprocal(d, c);
-    case PLUMB_LLVM_KIND_ARITH_SATURATE: return saturate(d, c);
-    case PLUMB_LLVM_KIND_CONVERT: return convert_call(d, c);
-    case PLUMB_LLVM_KIND_CONVERT_F16: return convert_f16(d, c);
-    case PLUMB_LLVM_KIND_CONVERT_PAIR: return convert_pair(d, c);
+    case PLUMB_LLVM_KIND_ARITH:
+      return arith(d, c);
+    case PLUMB_LLVM_KIND_ARITH_RCP:
+      return reciprocal(d, c);
+    case PLUMB_LLVM_KIND_ARITH_SATURATE:
+      return saturate(d, c);
+    case PLUMB_LLVM_KIND_CONVERT:
+      return convert_call(d, c);
+    case PLUMB_LLVM_KIND_CONVERT_F16:
+      return convert_f16(d, c);
+    case PLUMB_LLVM_KIND_CONVERT_PAIR:
+      return convert_pair(d, c);
     case PLUMB_LLVM_KIND_DOUBLE_LOW:
     case PLUMB_LLVM_KIND_DOUBLE_HIGH:
-    case PLUMB_LLVM_KIND_DOUBLE_JOIN: return double_words(d, c);
+    case PLUMB_LLVM_KIND_DOUBLE_JOIN:
+      return double_words(d, c);
     case PLUMB_LLVM_KIND_BITCAST: {
       if (c->result.count != 1) return false;
-      plumb_llvm_define1(d, c->inst,
-                         move_to(d, c->result.items[0].type, plumb_llvm_arg1(d, c, 0)));
+      plumb_llvm_define1(d, c->inst, move_to(d, c->result.items[0].type, plumb_llvm_arg1(d, c, 0)));
       return true;
     }
     case PLUMB_LLVM_KIND_FAST_EXP:
-    case PLUMB_LLVM_KIND_FAST_LOG: return fast_function(d, c);
-    default: return false;
+    case PLUMB_LLVM_KIND_FAST_LOG:
+      return fast_function(d, c);
+    default:
+      return false;
   }
 }

@@ -102,8 +102,8 @@ static bool match(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
 static bool redux(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
   if (c->args != 2 || c->result.count != 1) return false;
   plumb_reg operands[2] = {plumb_llvm_arg1(d, c, 0), plumb_llvm_arg1(d, c, 1)};
-  plumb_llvm_define1(
-      d, c->inst, plumb_llvm_emit(d, c, PLUMB_OP_REDUX, c->result.items[0].type, operands, 2));
+  plumb_llvm_define1(d, c->inst,
+                     plumb_llvm_emit(d, c, PLUMB_OP_REDUX, c->result.items[0].type, operands, 2));
   return true;
 }
 
@@ -135,17 +135,27 @@ static bool one_operand(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
 bool plumb_llvm_call_sync(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
   switch ((plumb_llvm_kind)c->row->kind) {
     case PLUMB_LLVM_KIND_SREG:
-    case PLUMB_LLVM_KIND_SREG_NUMBER: return special_register(d, c);
-    case PLUMB_LLVM_KIND_BARRIER: return barrier(d, c);
-    case PLUMB_LLVM_KIND_BARRIER_RED: return barrier_reduction(d, c);
-    case PLUMB_LLVM_KIND_SHFL: return shuffle(d, c);
-    case PLUMB_LLVM_KIND_VOTE: return vote(d, c);
-    case PLUMB_LLVM_KIND_MATCH: return match(d, c);
-    case PLUMB_LLVM_KIND_REDUX: return redux(d, c);
-    case PLUMB_LLVM_KIND_ELECT: return elect(d, c);
-    case PLUMB_LLVM_KIND_FENCE: return fence(d, c);
+    case PLUMB_LLVM_KIND_SREG_NUMBER:
+      return special_register(d, c);
+    case PLUMB_LLVM_KIND_BARRIER:
+      return barrier(d, c);
+    case PLUMB_LLVM_KIND_BARRIER_RED:
+      return barrier_reduction(d, c);
+    case PLUMB_LLVM_KIND_SHFL:
+      return shuffle(d, c);
+    case PLUMB_LLVM_KIND_VOTE:
+      return vote(d, c);
+    case PLUMB_LLVM_KIND_MATCH:
+      return match(d, c);
+    case PLUMB_LLVM_KIND_REDUX:
+      return redux(d, c);
+    case PLUMB_LLVM_KIND_ELECT:
+      return elect(d, c);
+    case PLUMB_LLVM_KIND_FENCE:
+      return fence(d, c);
     case PLUMB_LLVM_KIND_WARP_SYNC:
-    case PLUMB_LLVM_KIND_NANOSLEEP: return one_operand(d, c);
+    case PLUMB_LLVM_KIND_NANOSLEEP:
+      return one_operand(d, c);
     case PLUMB_LLVM_KIND_ACTIVEMASK:
       if (c->result.count != 1) return false;
       plumb_llvm_define1(d, c->inst,
@@ -155,6 +165,7 @@ bool plumb_llvm_call_sync(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
       plumb_build(&d->b, PLUMB_OP_EXIT, PLUMB_I1, NULL, 0, NULL, 0);
       d->b.block = plumb_block_create(d->f);
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }

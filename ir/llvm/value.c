@@ -38,8 +38,8 @@ plumb_dtype plumb_llvm_container(unsigned width) {
 static bool add_leaf(plumb_llvm_decoder *d, plumb_llvm_leaves *out, plumb_dtype type,
                      unsigned width, uint64_t offset, bool packed) {
   if (out->count >= PLUMB_LLVM_MAX_LEAVES) return false;
-  out->items = plumb_arena_grow(d->arena, out->items, &out->capacity, out->count + 1,
-                                sizeof *out->items);
+  out->items =
+      plumb_arena_grow(d->arena, out->items, &out->capacity, out->count + 1, sizeof *out->items);
   out->items[out->count++] =
       (plumb_llvm_leaf){.type = type, .width = width, .offset = offset, .packed = packed};
   return true;
@@ -82,8 +82,7 @@ bool plumb_llvm_type_leaves(plumb_llvm_decoder *d, LLVMTypeRef type, uint64_t of
       return width <= 128 && add_leaf(d, out, plumb_llvm_container(width), width, offset, false);
     }
     case LLVMPointerTypeKind:
-      return add_leaf(d, out, PLUMB_I64, 64, offset,
-                      LLVMSizeOfTypeInBits(d->layout, type) != 64);
+      return add_leaf(d, out, PLUMB_I64, 64, offset, LLVMSizeOfTypeInBits(d->layout, type) != 64);
     case LLVMStructTypeKind:
       if (LLVMIsOpaqueStruct(type)) return false;
       for (unsigned i = 0; i < LLVMCountStructElementTypes(type); i++)
@@ -138,13 +137,21 @@ void plumb_llvm_unsupported(plumb_llvm_decoder *d, LLVMValueRef inst, const char
 plumb_space plumb_llvm_space(unsigned address_space, bool *out_known) {
   *out_known = true;
   switch (address_space) {
-    case 0: return PLUMB_SPACE_GENERIC;
-    case 1: return PLUMB_SPACE_GLOBAL;
-    case 3: return PLUMB_SPACE_SHARED;
-    case 4: return PLUMB_SPACE_CONST;
-    case 5: return PLUMB_SPACE_LOCAL;
-    case 101: return PLUMB_SPACE_PARAM;
-    default: *out_known = false; return PLUMB_SPACE_GENERIC;
+    case 0:
+      return PLUMB_SPACE_GENERIC;
+    case 1:
+      return PLUMB_SPACE_GLOBAL;
+    case 3:
+      return PLUMB_SPACE_SHARED;
+    case 4:
+      return PLUMB_SPACE_CONST;
+    case 5:
+      return PLUMB_SPACE_LOCAL;
+    case 101:
+      return PLUMB_SPACE_PARAM;
+    default:
+      *out_known = false;
+      return PLUMB_SPACE_GENERIC;
   }
 }
 
@@ -189,10 +196,16 @@ bool plumb_llvm_constant_bits(LLVMValueRef c, uint64_t *out_lo, uint64_t *out_hi
     unsigned width = 64;
     switch (LLVMGetTypeKind(type)) {
       case LLVMHalfTypeKind:
-      case LLVMBFloatTypeKind: width = 16; break;
-      case LLVMFloatTypeKind: width = 32; break;
-      case LLVMDoubleTypeKind: break;
-      default: return false;
+      case LLVMBFloatTypeKind:
+        width = 16;
+        break;
+      case LLVMFloatTypeKind:
+        width = 32;
+        break;
+      case LLVMDoubleTypeKind:
+        break;
+      default:
+        return false;
     }
     /* The fold of a bitcast keeps a NaN's payload, which a double on the way might not. */
     c = LLVMConstBitCast(c, LLVMIntTypeInContext(LLVMGetTypeContext(type), width));
@@ -208,10 +221,14 @@ bool plumb_llvm_constant_bits(LLVMValueRef c, uint64_t *out_lo, uint64_t *out_hi
 
 static unsigned element_count(LLVMTypeRef type) {
   switch (LLVMGetTypeKind(type)) {
-    case LLVMStructTypeKind: return LLVMCountStructElementTypes(type);
-    case LLVMArrayTypeKind: return (unsigned)LLVMGetArrayLength2(type);
-    case LLVMVectorTypeKind: return LLVMGetVectorSize(type);
-    default: return 0;
+    case LLVMStructTypeKind:
+      return LLVMCountStructElementTypes(type);
+    case LLVMArrayTypeKind:
+      return (unsigned)LLVMGetArrayLength2(type);
+    case LLVMVectorTypeKind:
+      return LLVMGetVectorSize(type);
+    default:
+      return 0;
   }
 }
 
@@ -252,8 +269,8 @@ static void constant_leaves(plumb_llvm_decoder *d, LLVMValueRef c, plumb_llvm_ru
   unsigned n = element_count(LLVMTypeOf(c));
   LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(c));
   bool expression = LLVMIsAConstantExpr(c) != NULL;
-  if (!expression && (kind == LLVMStructTypeKind || kind == LLVMArrayTypeKind ||
-                      kind == LLVMVectorTypeKind)) {
+  if (!expression &&
+      (kind == LLVMStructTypeKind || kind == LLVMArrayTypeKind || kind == LLVMVectorTypeKind)) {
     for (unsigned i = 0; i < n; i++) {
       LLVMValueRef element = LLVMGetAggregateElement(c, i);
       if (element) constant_leaves(d, element, out, leaves);
@@ -309,13 +326,17 @@ plumb_reg plumb_llvm_operand(plumb_llvm_decoder *d, LLVMValueRef inst, unsigned 
 
 /* --- integers of odd width --- */
 
-static unsigned container_bits(plumb_llvm_leaf leaf) { return plumb_dtype_table[leaf.type].bits; }
+static unsigned container_bits(plumb_llvm_leaf leaf) {
+  return plumb_dtype_table[leaf.type].bits;
+}
 
 static plumb_reg wide_constant(plumb_llvm_decoder *d, plumb_dtype type, unsigned ones) {
   if (type != PLUMB_I128)
     return plumb_constant(d->program, type, ones >= 64 ? UINT64_MAX : (1ull << ones) - 1);
   return plumb_constant128(d->program, ones >= 64 ? UINT64_MAX : (1ull << ones) - 1,
-                           ones >= 128 ? UINT64_MAX : ones > 64 ? (1ull << (ones - 64)) - 1 : 0);
+                           ones >= 128 ? UINT64_MAX
+                           : ones > 64 ? (1ull << (ones - 64)) - 1
+                                       : 0);
 }
 
 plumb_reg plumb_llvm_mask(plumb_llvm_decoder *d, plumb_reg r, plumb_llvm_leaf leaf) {

@@ -2,8 +2,8 @@
  * the floor remainder, floordiv and ceildiv round toward minus and plus infinity. */
 #include "ir/mlir/decode_internal.h"
 
-plumb_reg plumb_mlir_affine_expr(plumb_mlir_decoder *d, MlirAffineExpr expr,
-                                 const plumb_reg *dims, const plumb_reg *symbols) {
+plumb_reg plumb_mlir_affine_expr(plumb_mlir_decoder *d, MlirAffineExpr expr, const plumb_reg *dims,
+                                 const plumb_reg *symbols) {
   if (mlirAffineExprIsAConstant(expr))
     return plumb_mlir_i64(d, mlirAffineConstantExprGetValue(expr));
   if (mlirAffineExprIsADim(expr)) return dims[mlirAffineDimExprGetPosition(expr)];
@@ -132,12 +132,11 @@ static bool bounds(plumb_mlir_decoder *d, MlirOperation op, const char *map_name
 }
 
 bool plumb_mlir_combine_of_atomic(int64_t kind, plumb_mlir_combine *out) {
-  static const int kinds[] = {PLUMB_MLIR_ADD,      PLUMB_MLIR_ADD,     PLUMB_MLIR_AND,
-                              -1,                  PLUMB_MLIR_MAXIMUMF, PLUMB_MLIR_MAXNUMF,
-                              PLUMB_MLIR_MAX_S,    PLUMB_MLIR_MAX_U,   PLUMB_MLIR_MINIMUMF,
-                              PLUMB_MLIR_MINNUMF,  PLUMB_MLIR_MIN_S,   PLUMB_MLIR_MIN_U,
-                              PLUMB_MLIR_MUL,      PLUMB_MLIR_MUL,     PLUMB_MLIR_OR,
-                              PLUMB_MLIR_XOR};
+  static const int kinds[] = {
+      PLUMB_MLIR_ADD,      PLUMB_MLIR_ADD,     PLUMB_MLIR_AND,   -1,
+      PLUMB_MLIR_MAXIMUMF, PLUMB_MLIR_MAXNUMF, PLUMB_MLIR_MAX_S, PLUMB_MLIR_MAX_U,
+      PLUMB_MLIR_MINIMUMF, PLUMB_MLIR_MINNUMF, PLUMB_MLIR_MIN_S, PLUMB_MLIR_MIN_U,
+      PLUMB_MLIR_MUL,      PLUMB_MLIR_MUL,     PLUMB_MLIR_OR,    PLUMB_MLIR_XOR};
   if (kind < 0 || kind > 15 || kinds[kind] < 0) return false;
   *out = (plumb_mlir_combine)kinds[kind];
   return true;
@@ -145,12 +144,16 @@ bool plumb_mlir_combine_of_atomic(int64_t kind, plumb_mlir_combine *out) {
 
 static double identity_of(plumb_mlir_combine kind) {
   switch (kind) {
-    case PLUMB_MLIR_MUL: return 1.0;
+    case PLUMB_MLIR_MUL:
+      return 1.0;
     case PLUMB_MLIR_MINNUMF:
-    case PLUMB_MLIR_MINIMUMF: return __builtin_inf();
+    case PLUMB_MLIR_MINIMUMF:
+      return __builtin_inf();
     case PLUMB_MLIR_MAXNUMF:
-    case PLUMB_MLIR_MAXIMUMF: return -__builtin_inf();
-    default: return 0.0;
+    case PLUMB_MLIR_MAXIMUMF:
+      return -__builtin_inf();
+    default:
+      return 0.0;
   }
 }
 
@@ -198,10 +201,10 @@ static void iterations(plumb_mlir_decoder *d, size_t rank, const plumb_reg *lowe
     plumb_reg span = plumb_mlir_sub(d, upper[i], lower[i]);
     plumb_reg count = plumb_mlir_ceildiv(d, span, plumb_mlir_i64(d, steps[i]));
     int64_t known;
-    out_counts[i] = plumb_mlir_reg_value(d, count, &known)
-                        ? plumb_mlir_i64(d, known > 0 ? known : 0)
-                        : plumb_build2(&d->b, PLUMB_OP_MAX_S, PLUMB_I64, count,
-                                       plumb_mlir_i64(d, 0));
+    out_counts[i] =
+        plumb_mlir_reg_value(d, count, &known)
+            ? plumb_mlir_i64(d, known > 0 ? known : 0)
+            : plumb_build2(&d->b, PLUMB_OP_MAX_S, PLUMB_I64, count, plumb_mlir_i64(d, 0));
   }
 }
 
@@ -223,8 +226,8 @@ static void reduce_sequentially(plumb_mlir_decoder *d, MlirOperation op, reducti
   bool capturing = d->capturing;
   d->capturing = false;
   for (size_t i = 0; i < rank; i++)
-    ids[i] = plumb_mlir_loop_begin(d, &loops[i], plumb_mlir_i64(d, 0), counts[i],
-                                   plumb_mlir_i64(d, 1));
+    ids[i] =
+        plumb_mlir_loop_begin(d, &loops[i], plumb_mlir_i64(d, 0), counts[i], plumb_mlir_i64(d, 1));
   bind_counters(d, body, rank, lower, steps, ids);
   plumb_mlir_inline_block(d, body);
   plumb_mlir_run values = yielded(d, body);
@@ -288,8 +291,7 @@ static plumb_reg in_set(plumb_mlir_decoder *d, MlirIntegerSet set, const plumb_r
 static bool decode_if(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   MlirAttribute attribute;
-  if (!plumb_mlir_attribute(op, "condition", &attribute) ||
-      !mlirAttributeIsAIntegerSet(attribute))
+  if (!plumb_mlir_attribute(op, "condition", &attribute) || !mlirAttributeIsAIntegerSet(attribute))
     return plumb_mlir_reject(d, "no condition");
   plumb_mlir_run in = plumb_mlir_operands(d, op, 0, mlirOperationGetNumOperands(op));
   plumb_reg holds = in_set(d, mlirIntegerSetAttrGetValue(attribute), in.regs);
@@ -337,8 +339,7 @@ static bool decode_load(plumb_mlir_decoder *d, MlirOperation op, const plumb_mli
   for (size_t i = 0; i < times; i++) {
     plumb_mlir_load(d, &buffer, indices, regs + i * buffer.element.count);
     if (buffer.rank)
-      indices[buffer.rank - 1] =
-          plumb_mlir_add(d, indices[buffer.rank - 1], plumb_mlir_i64(d, 1));
+      indices[buffer.rank - 1] = plumb_mlir_add(d, indices[buffer.rank - 1], plumb_mlir_i64(d, 1));
   }
   plumb_mlir_define_result(d, op, 0, regs, r.count);
   return true;
@@ -353,22 +354,20 @@ static bool decode_store(plumb_mlir_decoder *d, MlirOperation op, const plumb_ml
   for (size_t i = 0; i < times; i++) {
     plumb_mlir_store(d, &buffer, indices, value.regs + i * buffer.element.count);
     if (buffer.rank)
-      indices[buffer.rank - 1] =
-          plumb_mlir_add(d, indices[buffer.rank - 1], plumb_mlir_i64(d, 1));
+      indices[buffer.rank - 1] = plumb_mlir_add(d, indices[buffer.rank - 1], plumb_mlir_i64(d, 1));
   }
   return true;
 }
 
 /* --- index arithmetic --- */
 
-static bool basis_of(plumb_mlir_decoder *d, MlirOperation op, intptr_t first,
-                     const plumb_reg **out, size_t *out_count) {
+static bool basis_of(plumb_mlir_decoder *d, MlirOperation op, intptr_t first, const plumb_reg **out,
+                     size_t *out_count) {
   return plumb_mlir_mixed(d, op, "static_basis", &first, out, out_count);
 }
 
 /* Digits of a number in a mixed radix; without an outer bound the first digit is the rest. */
-static bool decode_delinearize(plumb_mlir_decoder *d, MlirOperation op,
-                               const plumb_mlir_op *row) {
+static bool decode_delinearize(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   const plumb_reg *basis;
   size_t count, results = (size_t)mlirOperationGetNumResults(op);

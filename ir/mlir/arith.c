@@ -92,9 +92,8 @@ static bool decode_ceildivui(plumb_mlir_decoder *d, MlirOperation op, const plum
 static bool element_addui_extended(plumb_mlir_decoder *d, const plumb_mlir_scalars *s,
                                    const plumb_reg *in, plumb_reg *out) {
   out[0] = int_binary(d, PLUMB_OP_ADD, s->in, s->in_bits, 0, in[0], in[1]);
-  out[1] = s->in == PLUMB_I1
-               ? plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I1, in[0], in[1])
-               : plumb_build_cmp(&d->b, PLUMB_CMP_LT_U, s->in, out[0], in[0]);
+  out[1] = s->in == PLUMB_I1 ? plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I1, in[0], in[1])
+                             : plumb_build_cmp(&d->b, PLUMB_CMP_LT_U, s->in, out[0], in[0]);
   return true;
 }
 
@@ -112,15 +111,13 @@ static bool element_mul_extended(plumb_mlir_decoder *d, const plumb_mlir_scalars
   return true;
 }
 
-static bool decode_mul_extended(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+static bool decode_mul_extended(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   return plumb_mlir_elementwise(d, op, row, element_mul_extended);
 }
 
-static const plumb_cmp int_predicates[] = {PLUMB_CMP_EQ,   PLUMB_CMP_NE,   PLUMB_CMP_LT_S,
-                                           PLUMB_CMP_LE_S, PLUMB_CMP_GT_S, PLUMB_CMP_GE_S,
-                                           PLUMB_CMP_LT_U, PLUMB_CMP_LE_U, PLUMB_CMP_GT_U,
-                                           PLUMB_CMP_GE_U};
+static const plumb_cmp int_predicates[] = {
+    PLUMB_CMP_EQ,   PLUMB_CMP_NE,   PLUMB_CMP_LT_S, PLUMB_CMP_LE_S, PLUMB_CMP_GT_S,
+    PLUMB_CMP_GE_S, PLUMB_CMP_LT_U, PLUMB_CMP_LE_U, PLUMB_CMP_GT_U, PLUMB_CMP_GE_U};
 
 static bool element_cmpi(plumb_mlir_decoder *d, const plumb_mlir_scalars *s, const plumb_reg *in,
                          plumb_reg *out) {
@@ -152,8 +149,7 @@ static bool decode_cmpi(plumb_mlir_decoder *d, MlirOperation op, const plumb_mli
 static bool element_float(plumb_mlir_decoder *d, const plumb_mlir_scalars *s, const plumb_reg *in,
                           plumb_reg *out) {
   plumb_reg r = plumb_reg_create(d->b.function, s->in);
-  plumb_inst *inst =
-      plumb_build(&d->b, (plumb_op)s->row->code, s->in, &r, 1, in, s->operands);
+  plumb_inst *inst = plumb_build(&d->b, (plumb_op)s->row->code, s->in, &r, 1, in, s->operands);
   inst->flags |= s->flags;
   *out = r;
   return true;
@@ -193,8 +189,7 @@ static const plumb_cmp float_predicates[] = {
 static bool element_cmpf(plumb_mlir_decoder *d, const plumb_mlir_scalars *s, const plumb_reg *in,
                          plumb_reg *out) {
   int64_t predicate;
-  if (!plumb_mlir_attribute_int(s->op, "predicate", &predicate) || predicate < 0 ||
-      predicate > 15)
+  if (!plumb_mlir_attribute_int(s->op, "predicate", &predicate) || predicate < 0 || predicate > 15)
     return plumb_mlir_reject(d, "predicate");
   *out = plumb_build_cmp(&d->b, float_predicates[predicate], s->in, in[0], in[1]);
   d->b.function->blocks[d->b.block].insts[d->b.function->blocks[d->b.block].inst_count - 1].flags |=
@@ -213,27 +208,27 @@ plumb_reg plumb_mlir_convert_int(plumb_mlir_decoder *d, plumb_dtype to, int to_b
   if (from == PLUMB_I1 && to == PLUMB_I1) return value;
   if (from == PLUMB_I1) {
     uint64_t ones = is_signed ? UINT64_MAX : 1;
-    plumb_reg yes = to == PLUMB_I128 ? plumb_constant128(d->program, ones, is_signed ? ones : 0)
-                                     : constant(d, to, to_bits < 64 && is_signed
-                                                           ? (UINT64_C(1) << to_bits) - 1
-                                                           : ones);
+    plumb_reg yes =
+        to == PLUMB_I128
+            ? plumb_constant128(d->program, ones, is_signed ? ones : 0)
+            : constant(d, to, to_bits < 64 && is_signed ? (UINT64_C(1) << to_bits) - 1 : ones);
     return select(d, to, value, yes,
                   to == PLUMB_I128 ? plumb_constant128(d->program, 0, 0) : constant(d, to, 0));
   }
   if (to == PLUMB_I1) return to_i1(d, from, value);
   if (is_signed) value = plumb_mlir_extend(d, from, from_bits, value);
   if (from != to)
-    value = plumb_build_cvt(&d->b, to, from, value,
-                            is_signed ? PLUMB_FLAG_SRC_SIGNED | PLUMB_FLAG_DST_SIGNED : 0,
-                            PLUMB_RZ);
+    value =
+        plumb_build_cvt(&d->b, to, from, value,
+                        is_signed ? PLUMB_FLAG_SRC_SIGNED | PLUMB_FLAG_DST_SIGNED : 0, PLUMB_RZ);
   return plumb_mlir_mask(d, to, to_bits, value);
 }
 
 /* code: 1 when the source is read as signed */
 static bool element_int_to_int(plumb_mlir_decoder *d, const plumb_mlir_scalars *s,
                                const plumb_reg *in, plumb_reg *out) {
-  *out = plumb_mlir_convert_int(d, s->out, s->out_bits, s->in, s->in_bits, s->row->code != 0,
-                                in[0]);
+  *out =
+      plumb_mlir_convert_int(d, s->out, s->out_bits, s->in, s->in_bits, s->row->code != 0, in[0]);
   return true;
 }
 
@@ -260,13 +255,12 @@ static bool element_int_to_float(plumb_mlir_decoder *d, const plumb_mlir_scalars
     return true;
   }
   plumb_reg value = is_signed ? plumb_mlir_extend(d, s->in, s->in_bits, in[0]) : in[0];
-  *out = plumb_build_cvt(&d->b, s->out, s->in, value, is_signed ? PLUMB_FLAG_SRC_SIGNED : 0,
-                         PLUMB_RN);
+  *out =
+      plumb_build_cvt(&d->b, s->out, s->in, value, is_signed ? PLUMB_FLAG_SRC_SIGNED : 0, PLUMB_RN);
   return true;
 }
 
-static bool decode_int_to_float(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+static bool decode_int_to_float(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   return plumb_mlir_elementwise(d, op, row, element_int_to_float);
 }
 
@@ -276,13 +270,11 @@ static bool element_float_to_int(plumb_mlir_decoder *d, const plumb_mlir_scalars
   plumb_dtype container = s->out == PLUMB_I1 ? PLUMB_I8 : s->out;
   plumb_reg r = plumb_build_cvt(&d->b, container, s->in, in[0],
                                 s->row->code ? PLUMB_FLAG_DST_SIGNED : 0, PLUMB_RZ);
-  *out = s->out == PLUMB_I1 ? to_i1(d, PLUMB_I8, r)
-                            : plumb_mlir_mask(d, s->out, s->out_bits, r);
+  *out = s->out == PLUMB_I1 ? to_i1(d, PLUMB_I8, r) : plumb_mlir_mask(d, s->out, s->out_bits, r);
   return true;
 }
 
-static bool decode_float_to_int(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+static bool decode_float_to_int(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   return plumb_mlir_elementwise(d, op, row, element_float_to_int);
 }
 
@@ -312,8 +304,8 @@ static bool decode_float_to_float(plumb_mlir_decoder *d, MlirOperation op,
 }
 
 /* Block scaling (OCP MX): the scale is a power of two held as f8E8M0FNU. code: 1 truncates. */
-static bool element_scaling(plumb_mlir_decoder *d, const plumb_mlir_scalars *s,
-                            const plumb_reg *in, plumb_reg *out) {
+static bool element_scaling(plumb_mlir_decoder *d, const plumb_mlir_scalars *s, const plumb_reg *in,
+                            plumb_reg *out) {
   plumb_dtype scale_type = s->operand_types[1];
   plumb_reg scale = in[1];
   if (scale_type != PLUMB_UE8M0 && plumb_dtype_table[scale_type].bits <= 8)
@@ -336,8 +328,8 @@ static bool decode_scaling(plumb_mlir_decoder *d, MlirOperation op, const plumb_
   return plumb_mlir_elementwise(d, op, row, element_scaling);
 }
 
-static bool element_bitcast(plumb_mlir_decoder *d, const plumb_mlir_scalars *s,
-                            const plumb_reg *in, plumb_reg *out) {
+static bool element_bitcast(plumb_mlir_decoder *d, const plumb_mlir_scalars *s, const plumb_reg *in,
+                            plumb_reg *out) {
   if (plumb_dtype_bytes(s->in) != plumb_dtype_bytes(s->out))
     return plumb_mlir_reject(d, "between containers of different size");
   *out = s->in == s->out ? in[0] : plumb_build1(&d->b, PLUMB_OP_MOV, s->out, in[0]);
@@ -350,8 +342,8 @@ static bool decode_bitcast(plumb_mlir_decoder *d, MlirOperation op, const plumb_
 
 /* --- select and constant --- */
 
-static bool element_select(plumb_mlir_decoder *d, const plumb_mlir_scalars *s,
-                           const plumb_reg *in, plumb_reg *out) {
+static bool element_select(plumb_mlir_decoder *d, const plumb_mlir_scalars *s, const plumb_reg *in,
+                           plumb_reg *out) {
   *out = select(d, s->out, in[0], in[1], in[2]);
   return true;
 }
@@ -385,8 +377,8 @@ static bool tensor_constant(plumb_mlir_decoder *d, MlirOperation op, MlirAttribu
   inst->imm = (int64_t)global;
   inst->space = PLUMB_SPACE_GLOBAL;
   plumb_reg count = plumb_mlir_i64(d, (int64_t)size_bytes);
-  plumb_build(&d->b, PLUMB_OP_MEMCPY, PLUMB_I8, NULL, 0,
-              (plumb_reg[]){run.regs[1], source, count}, 3);
+  plumb_build(&d->b, PLUMB_OP_MEMCPY, PLUMB_I8, NULL, 0, (plumb_reg[]){run.regs[1], source, count},
+              3);
   plumb_mlir_define_result(d, op, 0, run.regs, run.count);
   return true;
 }
@@ -409,21 +401,41 @@ plumb_reg plumb_mlir_build_combine(plumb_mlir_decoder *d, plumb_mlir_combine kin
   bool is_float = plumb_dtype_is_float(dtype);
   plumb_op op = PLUMB_OP_ADD;
   switch (kind) {
-    case PLUMB_MLIR_MINNUMF: return build_minmax(d, PLUMB_OP_MIN, PLUMB_NAN_DROP, dtype, flags, a, b);
-    case PLUMB_MLIR_MAXNUMF: return build_minmax(d, PLUMB_OP_MAX, PLUMB_NAN_DROP, dtype, flags, a, b);
+    case PLUMB_MLIR_MINNUMF:
+      return build_minmax(d, PLUMB_OP_MIN, PLUMB_NAN_DROP, dtype, flags, a, b);
+    case PLUMB_MLIR_MAXNUMF:
+      return build_minmax(d, PLUMB_OP_MAX, PLUMB_NAN_DROP, dtype, flags, a, b);
     case PLUMB_MLIR_MINIMUMF:
       return build_minmax(d, PLUMB_OP_MIN, PLUMB_NAN_PROPAGATE, dtype, flags, a, b);
     case PLUMB_MLIR_MAXIMUMF:
       return build_minmax(d, PLUMB_OP_MAX, PLUMB_NAN_PROPAGATE, dtype, flags, a, b);
-    case PLUMB_MLIR_ADD: op = PLUMB_OP_ADD; break;
-    case PLUMB_MLIR_MUL: op = PLUMB_OP_MUL; break;
-    case PLUMB_MLIR_MIN_U: op = PLUMB_OP_MIN_U; break;
-    case PLUMB_MLIR_MIN_S: op = PLUMB_OP_MIN_S; break;
-    case PLUMB_MLIR_MAX_U: op = PLUMB_OP_MAX_U; break;
-    case PLUMB_MLIR_MAX_S: op = PLUMB_OP_MAX_S; break;
-    case PLUMB_MLIR_AND: op = PLUMB_OP_AND; break;
-    case PLUMB_MLIR_OR: op = PLUMB_OP_OR; break;
-    case PLUMB_MLIR_XOR: op = PLUMB_OP_XOR; break;
+    case PLUMB_MLIR_ADD:
+      op = PLUMB_OP_ADD;
+      break;
+    case PLUMB_MLIR_MUL:
+      op = PLUMB_OP_MUL;
+      break;
+    case PLUMB_MLIR_MIN_U:
+      op = PLUMB_OP_MIN_U;
+      break;
+    case PLUMB_MLIR_MIN_S:
+      op = PLUMB_OP_MIN_S;
+      break;
+    case PLUMB_MLIR_MAX_U:
+      op = PLUMB_OP_MAX_U;
+      break;
+    case PLUMB_MLIR_MAX_S:
+      op = PLUMB_OP_MAX_S;
+      break;
+    case PLUMB_MLIR_AND:
+      op = PLUMB_OP_AND;
+      break;
+    case PLUMB_MLIR_OR:
+      op = PLUMB_OP_OR;
+      break;
+    case PLUMB_MLIR_XOR:
+      op = PLUMB_OP_XOR;
+      break;
   }
   if (is_float) return build_flagged(d, op, dtype, a, b, flags);
   return int_binary(d, op, dtype, bits, flags, a, b);

@@ -4,7 +4,9 @@
 
 #include "ir/mlir/decode_internal.h"
 
-static MlirStringRef ref(const char *text) { return mlirStringRefCreateFromCString(text); }
+static MlirStringRef ref(const char *text) {
+  return mlirStringRefCreateFromCString(text);
+}
 
 bool plumb_mlir_attribute(MlirOperation op, const char *name, MlirAttribute *out) {
   *out = mlirOperationGetAttributeByName(op, ref(name));
@@ -48,10 +50,14 @@ static bool list_get(MlirAttribute a, intptr_t i, int64_t *out) {
   MlirType type = mlirShapedTypeGetElementType(mlirAttributeGetType(a));
   if (mlirTypeIsAIndex(type)) return *out = (int64_t)mlirDenseElementsAttrGetIndexValue(a, i), true;
   switch (mlirIntegerTypeGetWidth(type)) {
-    case 1: return *out = mlirDenseElementsAttrGetBoolValue(a, i), true;
-    case 32: return *out = mlirDenseElementsAttrGetInt32Value(a, i), true;
-    case 64: return *out = mlirDenseElementsAttrGetInt64Value(a, i), true;
-    default: return false;
+    case 1:
+      return *out = mlirDenseElementsAttrGetBoolValue(a, i), true;
+    case 32:
+      return *out = mlirDenseElementsAttrGetInt32Value(a, i), true;
+    case 64:
+      return *out = mlirDenseElementsAttrGetInt64Value(a, i), true;
+    default:
+      return false;
   }
 }
 
@@ -99,7 +105,9 @@ const char *plumb_mlir_attribute_text(plumb_mlir_decoder *d, MlirOperation op, c
   return plumb_mlir_print_attribute(d, attribute);
 }
 
-static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+static bool is_word(char c) {
+  return isalnum((unsigned char)c) || c == '_';
+}
 
 bool plumb_mlir_text_has(const char *text, const char *word) {
   size_t length = strlen(word);
@@ -113,8 +121,11 @@ uint32_t plumb_mlir_fastmath(plumb_mlir_decoder *d, MlirOperation op) {
     const char *word;
     uint32_t flag;
   } rows[] = {
-      {"reassoc", PLUMB_FLAG_REASSOC}, {"nnan", PLUMB_FLAG_NNAN}, {"ninf", PLUMB_FLAG_NINF},
-      {"contract", PLUMB_FLAG_CONTRACT}, {"afn", PLUMB_FLAG_AFN},
+      {"reassoc", PLUMB_FLAG_REASSOC},
+      {"nnan", PLUMB_FLAG_NNAN},
+      {"ninf", PLUMB_FLAG_NINF},
+      {"contract", PLUMB_FLAG_CONTRACT},
+      {"afn", PLUMB_FLAG_AFN},
       {"fast", PLUMB_FLAG_REASSOC | PLUMB_FLAG_NNAN | PLUMB_FLAG_NINF | PLUMB_FLAG_CONTRACT |
                    PLUMB_FLAG_AFN},
   };

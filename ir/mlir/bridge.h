@@ -29,8 +29,7 @@ plumb_status plumb_bridge_import_llvm(MlirContext context, LLVMModuleRef module,
 /* The same from LLVM IR text; `path` names it in messages.
  * PLUMB_BAD_INPUT  the text does not parse or verify */
 plumb_status plumb_bridge_import_llvm_text(MlirContext context, const char *path, const char *text,
-                                           size_t length, MlirModule *out_module,
-                                           plumb_diag *diag);
+                                           size_t length, MlirModule *out_module, plumb_diag *diag);
 
 /* After mlirTranslateModuleToLLVMIR of an imported module: sets `convergent nounwind`
  * on every inline-assembly call, as clang does for CUDA; llvm.inline_asm has no place

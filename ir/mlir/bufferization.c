@@ -41,8 +41,7 @@ static bool decode_to_buffer(plumb_mlir_decoder *d, MlirOperation op, const plum
   return true;
 }
 
-static bool decode_alloc_tensor(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+static bool decode_alloc_tensor(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   const int64_t *segments;
   size_t count;
@@ -57,8 +56,8 @@ static bool decode_alloc_tensor(plumb_mlir_decoder *d, MlirOperation op,
     intptr_t rank = (intptr_t)mlirShapedTypeGetRank(type), next = 0;
     if (rank > MAX_RANK) return plumb_mlir_reject(d, "more than %d dimensions", MAX_RANK);
     for (intptr_t i = 0; i < rank; i++)
-      sizes[i] = mlirShapedTypeIsDynamicDim(type, i) ? plumb_mlir_operand1(d, op, next++)
-                                                     : PLUMB_NO_REG;
+      sizes[i] =
+          mlirShapedTypeIsDynamicDim(type, i) ? plumb_mlir_operand1(d, op, next++) : PLUMB_NO_REG;
     if (!plumb_mlir_allocate(d, type, sizes, &run)) return false;
   }
   plumb_mlir_define_result(d, op, 0, run.regs, run.count);
@@ -128,19 +127,19 @@ static bool decode_dealloc(plumb_mlir_decoder *d, MlirOperation op, const plumb_
   for (size_t k = 0; k < retained; k++) {
     plumb_reg owned = no;
     for (size_t i = 0; i < frees; i++)
-      owned = plumb_build2(&d->b, PLUMB_OP_OR, PLUMB_I1, owned,
-                           plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I1,
-                                        same_base(d, bases[i], bases[frees + k]),
-                                        plumb_mlir_operand1(d, op, (intptr_t)(frees + i))));
+      owned = plumb_build2(
+          &d->b, PLUMB_OP_OR, PLUMB_I1, owned,
+          plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I1, same_base(d, bases[i], bases[frees + k]),
+                       plumb_mlir_operand1(d, op, (intptr_t)(frees + i))));
     plumb_mlir_define_result1(d, op, (intptr_t)k, owned);
   }
   for (size_t i = 0; i < frees; i++) {
     plumb_reg keep = no;
     for (size_t j = 0; j < i; j++) /* freed already, if its own condition held */
-      keep = plumb_build2(&d->b, PLUMB_OP_OR, PLUMB_I1, keep,
-                          plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I1,
-                                       same_base(d, bases[i], bases[j]),
-                                       plumb_mlir_operand1(d, op, (intptr_t)(frees + j))));
+      keep =
+          plumb_build2(&d->b, PLUMB_OP_OR, PLUMB_I1, keep,
+                       plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I1, same_base(d, bases[i], bases[j]),
+                                    plumb_mlir_operand1(d, op, (intptr_t)(frees + j))));
     for (size_t k = 0; k < retained; k++)
       keep = plumb_build2(&d->b, PLUMB_OP_OR, PLUMB_I1, keep,
                           same_base(d, bases[i], bases[frees + k]));

@@ -80,11 +80,16 @@ static bool resource_element(MlirAttribute a, MlirType element, intptr_t i, word
   }
   if (!mlirTypeIsAInteger(element) || !mlirIntegerTypeIsSignless(element)) return false;
   switch (mlirIntegerTypeGetWidth(element)) {
-    case 8: return out->lo = (uint8_t)mlirDenseInt8ResourceElementsAttrGetValue(a, i), true;
-    case 16: return out->lo = (uint16_t)mlirDenseInt16ResourceElementsAttrGetValue(a, i), true;
-    case 32: return out->lo = (uint32_t)mlirDenseInt32ResourceElementsAttrGetValue(a, i), true;
-    case 64: return out->lo = (uint64_t)mlirDenseInt64ResourceElementsAttrGetValue(a, i), true;
-    default: return false;
+    case 8:
+      return out->lo = (uint8_t)mlirDenseInt8ResourceElementsAttrGetValue(a, i), true;
+    case 16:
+      return out->lo = (uint16_t)mlirDenseInt16ResourceElementsAttrGetValue(a, i), true;
+    case 32:
+      return out->lo = (uint32_t)mlirDenseInt32ResourceElementsAttrGetValue(a, i), true;
+    case 64:
+      return out->lo = (uint64_t)mlirDenseInt64ResourceElementsAttrGetValue(a, i), true;
+    default:
+      return false;
   }
 }
 
@@ -100,8 +105,7 @@ typedef struct source {
 
 static bool open_source(plumb_mlir_decoder *d, MlirAttribute value, source *out) {
   *out = (source){.attribute = value, .parts = 1};
-  if (mlirAttributeIsABool(value) || mlirAttributeIsAInteger(value) ||
-      mlirAttributeIsAFloat(value))
+  if (mlirAttributeIsABool(value) || mlirAttributeIsAInteger(value) || mlirAttributeIsAFloat(value))
     out->attribute = value = as_dense(value);
   if (mlirAttributeIsNull(value)) return plumb_mlir_reject(d, "a constant without a value");
   if (mlirAttributeIsADenseElements(value)) {
@@ -140,8 +144,8 @@ static plumb_reg constant_of(plumb_mlir_decoder *d, plumb_dtype dtype, word128 w
 }
 
 /* Complex and struct constants are written as arrays of their members. */
-static bool constant_array(plumb_mlir_decoder *d, MlirAttribute value,
-                           const plumb_mlir_flat *flat, plumb_reg *regs) {
+static bool constant_array(plumb_mlir_decoder *d, MlirAttribute value, const plumb_mlir_flat *flat,
+                           plumb_reg *regs) {
   size_t filled = 0;
   for (intptr_t i = 0; i < mlirArrayAttrGetNumElements(value); i++) {
     source s;
@@ -270,8 +274,7 @@ plumb_reg plumb_mlir_ceildiv(plumb_mlir_decoder *d, plumb_reg a, plumb_reg b) {
 
 plumb_reg plumb_mlir_mod(plumb_mlir_decoder *d, plumb_reg a, plumb_reg b) {
   two v = values_of(d, a, b);
-  if (v.has_a && v.has_b && v.b > 0)
-    return plumb_mlir_i64(d, v.a - floor_div(v.a, v.b) * v.b);
+  if (v.has_a && v.has_b && v.b > 0) return plumb_mlir_i64(d, v.a - floor_div(v.a, v.b) * v.b);
   plumb_reg quotient = plumb_mlir_floordiv(d, a, b);
   return plumb_mlir_sub(d, a, plumb_mlir_mul(d, quotient, b));
 }
@@ -288,8 +291,7 @@ plumb_reg plumb_mlir_mask(plumb_mlir_decoder *d, plumb_dtype dtype, int bits, pl
   int container = plumb_dtype_table[dtype].bits;
   if (dtype == PLUMB_I1 || plumb_dtype_is_float(dtype) || bits <= 0 || bits >= container) return r;
   plumb_reg ones = dtype == PLUMB_I128
-                       ? plumb_constant128(d->program, UINT64_MAX,
-                                           (UINT64_C(1) << (bits - 64)) - 1)
+                       ? plumb_constant128(d->program, UINT64_MAX, (UINT64_C(1) << (bits - 64)) - 1)
                        : plumb_constant(d->program, dtype, (UINT64_C(1) << bits) - 1);
   return plumb_build2(&d->b, PLUMB_OP_AND, dtype, r, ones);
 }

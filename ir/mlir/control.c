@@ -6,17 +6,15 @@ plumb_reg plumb_mlir_loop_begin_typed(plumb_mlir_decoder *d, plumb_mlir_loop *lo
                                       plumb_dtype type, bool is_unsigned, plumb_reg lower,
                                       plumb_reg upper, plumb_reg step) {
   plumb_function *f = d->b.function;
-  *loop = (plumb_mlir_loop){.iv = plumb_reg_create(f, type),
-                            .step = step,
-                            .type = type,
-                            .head = plumb_block_create(f)};
+  *loop = (plumb_mlir_loop){
+      .iv = plumb_reg_create(f, type), .step = step, .type = type, .head = plumb_block_create(f)};
   uint32_t body = plumb_block_create(f);
   loop->exit = plumb_block_create(f);
   plumb_build_mov(&d->b, loop->iv, lower);
   plumb_build_bra(&d->b, loop->head);
   d->b.block = loop->head;
-  plumb_reg more = plumb_build_cmp(&d->b, is_unsigned ? PLUMB_CMP_LT_U : PLUMB_CMP_LT_S, type,
-                                   loop->iv, upper);
+  plumb_reg more =
+      plumb_build_cmp(&d->b, is_unsigned ? PLUMB_CMP_LT_U : PLUMB_CMP_LT_S, type, loop->iv, upper);
   plumb_build_condbr(&d->b, more, body, loop->exit);
   d->b.block = body;
   return loop->iv;
@@ -29,8 +27,8 @@ plumb_reg plumb_mlir_loop_begin(plumb_mlir_decoder *d, plumb_mlir_loop *loop, pl
 
 void plumb_mlir_loop_end(plumb_mlir_decoder *d, plumb_mlir_loop *loop) {
   if (!plumb_builder_terminated(&d->b)) {
-    plumb_build(&d->b, PLUMB_OP_ADD, loop->type, &loop->iv, 1,
-                (plumb_reg[]){loop->iv, loop->step}, 2);
+    plumb_build(&d->b, PLUMB_OP_ADD, loop->type, &loop->iv, 1, (plumb_reg[]){loop->iv, loop->step},
+                2);
     plumb_build_bra(&d->b, loop->head);
   }
   d->b.block = loop->exit;
@@ -84,7 +82,9 @@ void plumb_mlir_bind_argument(plumb_mlir_decoder *d, MlirBlock block, intptr_t i
   plumb_mlir_define(d, mlirBlockGetArgument(block, index), regs, count);
 }
 
-MlirOperation plumb_mlir_terminator(MlirBlock block) { return mlirBlockGetTerminator(block); }
+MlirOperation plumb_mlir_terminator(MlirBlock block) {
+  return mlirBlockGetTerminator(block);
+}
 
 MlirBlock plumb_mlir_body(MlirOperation op, intptr_t index) {
   if (index >= mlirOperationGetNumRegions(op)) return (MlirBlock){NULL};
@@ -147,8 +147,8 @@ static void collect(block_list *list, MlirBlock first) {
   while (depth) {
     MlirBlock block = stack[--depth];
     if (listed(list, block)) continue;
-    list->blocks = plumb_arena_grow(list->d->arena, list->blocks, &list->capacity,
-                                    list->count + 1, sizeof *list->blocks);
+    list->blocks = plumb_arena_grow(list->d->arena, list->blocks, &list->capacity, list->count + 1,
+                                    sizeof *list->blocks);
     list->blocks[list->count++] = block;
     intptr_t successors = mlirBlockGetNumSuccessors(block);
     for (intptr_t i = successors; i-- > 0;) {

@@ -8,13 +8,16 @@
 #include "ir/mlir/tables.h"
 
 static const plumb_mlir_op *const dialects[] = {
-    plumb_mlir_ops_builtin, plumb_mlir_ops_func,   plumb_mlir_ops_arith,
-    plumb_mlir_ops_math,    plumb_mlir_ops_scf,    plumb_mlir_ops_cf,
-    plumb_mlir_ops_affine,  plumb_mlir_ops_memref, plumb_mlir_ops_memref_view,
-    plumb_mlir_ops_gpu,     plumb_mlir_ops_gpu_lane,
-    plumb_mlir_ops_index,   plumb_mlir_ops_ub,     plumb_mlir_ops_linalg,
-    plumb_mlir_ops_tensor,  plumb_mlir_ops_bufferization, plumb_mlir_ops_vector,
-    plumb_mlir_ops_llvm,    plumb_mlir_ops_nvvm,
+    plumb_mlir_ops_builtin,     plumb_mlir_ops_func,
+    plumb_mlir_ops_arith,       plumb_mlir_ops_math,
+    plumb_mlir_ops_scf,         plumb_mlir_ops_cf,
+    plumb_mlir_ops_affine,      plumb_mlir_ops_memref,
+    plumb_mlir_ops_memref_view, plumb_mlir_ops_gpu,
+    plumb_mlir_ops_gpu_lane,    plumb_mlir_ops_index,
+    plumb_mlir_ops_ub,          plumb_mlir_ops_linalg,
+    plumb_mlir_ops_tensor,      plumb_mlir_ops_bufferization,
+    plumb_mlir_ops_vector,      plumb_mlir_ops_llvm,
+    plumb_mlir_ops_nvvm,
 };
 enum { DIALECTS = sizeof dialects / sizeof *dialects };
 
@@ -32,7 +35,9 @@ static size_t hash_pointer(const void *p) {
   return (size_t)(x >> 20);
 }
 
-static void *row_at(void *table, size_t row_bytes, size_t i) { return (char *)table + i * row_bytes; }
+static void *row_at(void *table, size_t row_bytes, size_t i) {
+  return (char *)table + i * row_bytes;
+}
 
 static const void *key_of(const void *row) {
   const void *key;
@@ -95,8 +100,8 @@ void plumb_mlir_define(plumb_mlir_decoder *d, MlirValue value, const plumb_reg *
                        size_t count) {
   plumb_mlir_tables *t = d->tables;
   void *table;
-  plumb_mlir_binding *row = plumb_mlir_row(d->arena, t->values, &t->value_count,
-                                           &t->value_capacity, sizeof *row, value.ptr, &table);
+  plumb_mlir_binding *row = plumb_mlir_row(d->arena, t->values, &t->value_count, &t->value_capacity,
+                                           sizeof *row, value.ptr, &table);
   t->values = table;
   plumb_reg *copy = PLUMB_NEW_ARRAY(d->arena, plumb_reg, count + 1);
   if (count) memcpy(copy, regs, count * sizeof *copy);
@@ -110,8 +115,8 @@ static bool is_inside(const plumb_mlir_scope *scope, const plumb_mlir_scope *own
 }
 
 plumb_mlir_run plumb_mlir_get(plumb_mlir_decoder *d, MlirValue value) {
-  plumb_mlir_binding *row = find_row(d->tables->values, d->tables->value_capacity,
-                                     sizeof(plumb_mlir_binding), value.ptr);
+  plumb_mlir_binding *row =
+      find_row(d->tables->values, d->tables->value_capacity, sizeof(plumb_mlir_binding), value.ptr);
   if (!row || !is_inside(d->scope, row->scope)) {
     plumb_mlir_run unknown = plumb_mlir_fresh(d, mlirValueGetType(value));
     plumb_build_unsupported(&d->b, "a value from outside what was decoded", unknown.regs,
@@ -135,9 +140,10 @@ plumb_reg plumb_mlir_operand1(plumb_mlir_decoder *d, MlirOperation op, intptr_t 
     if (run.count == 1) return run.regs[0];
   }
   plumb_reg unknown = plumb_reg_create(d->b.function, PLUMB_I64);
-  plumb_build_unsupported(&d->b, plumb_arena_printf(d->arena, "%s: operand %zd",
-                                                    plumb_mlir_name(d, op), (ssize_t)index),
-                          &unknown, 1);
+  plumb_build_unsupported(
+      &d->b,
+      plumb_arena_printf(d->arena, "%s: operand %zd", plumb_mlir_name(d, op), (ssize_t)index),
+      &unknown, 1);
   return unknown;
 }
 
@@ -295,8 +301,8 @@ void plumb_mlir_decode_module(plumb_mlir_decoder *d, MlirOperation module) {
   for (int pass = 0; pass < 2 && !mlirBlockIsNull(body); pass++)
     for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
          op = mlirOperationGetNextInBlock(op)) {
-      bool global = plumb_mlir_name_is(op, "memref.global") ||
-                    plumb_mlir_name_is(op, "llvm.mlir.global");
+      bool global =
+          plumb_mlir_name_is(op, "memref.global") || plumb_mlir_name_is(op, "llvm.mlir.global");
       if (global == (pass == 0)) plumb_mlir_decode_operation(d, op);
     }
   d->symbol_scope = outer;

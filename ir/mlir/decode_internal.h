@@ -52,7 +52,7 @@ typedef struct plumb_mlir_flat {
 
 /* Where the terminator of a region with blocks goes. */
 typedef struct plumb_mlir_exit {
-  bool is_return;      /* RET with the operands; else: moves to `results`, then bra `block` */
+  bool is_return; /* RET with the operands; else: moves to `results`, then bra `block` */
   uint32_t block;
   plumb_mlir_run results;
   struct plumb_mlir_exit *outer;
@@ -63,8 +63,8 @@ typedef struct plumb_mlir_exit {
 typedef struct plumb_mlir_scope {
   struct plumb_mlir_scope *outer; /* NULL for a function of its own */
   plumb_function *function;
-  uint32_t entry;     /* block of the parameter loads */
-  plumb_reg *inner;   /* by register of the outer function: 1 + its register here, or 0 */
+  uint32_t entry;   /* block of the parameter loads */
+  plumb_reg *inner; /* by register of the outer function: 1 + its register here, or 0 */
   size_t inner_capacity;
   plumb_reg *arguments; /* outer registers, one a kernel parameter */
   size_t argument_count, argument_capacity;
@@ -76,14 +76,14 @@ struct plumb_mlir_decoder {
   plumb_builder b; /* where instructions go; b.loc is that of the current operation */
   plumb_mlir_scope *scope;
   plumb_mlir_exit *exit;
-  bool device; /* inside a kernel or device function */
+  bool device;    /* inside a kernel or device function */
   bool capturing; /* raw registers are of the enclosing function: plumb_mlir_capture */
   MlirContext context;
   MlirOperation symbol_scope; /* innermost builtin.module or gpu.module */
   plumb_mlir_options options;
   const char *why; /* set by plumb_mlir_reject */
   plumb_diag *diag;
-  plumb_status status; /* first failure that is not `unsupported` */
+  plumb_status status;              /* first failure that is not `unsupported` */
   struct plumb_mlir_tables *tables; /* private to decode.c */
 };
 
@@ -112,7 +112,9 @@ plumb_space plumb_mlir_memory_space(MlirType memref);
 plumb_space plumb_mlir_space_of_number(int64_t address_space); /* NVPTX numbering */
 /* Memref strides and offset where they are static; dynamic ones are INT64_MIN. */
 bool plumb_mlir_static_layout(MlirType memref, int64_t *out_strides, int64_t *out_offset);
-static inline bool plumb_mlir_is_float(MlirType scalar) { return mlirTypeIsAFloat(scalar); }
+static inline bool plumb_mlir_is_float(MlirType scalar) {
+  return mlirTypeIsAFloat(scalar);
+}
 
 /* --- values (decode.c) --- */
 
@@ -121,8 +123,7 @@ plumb_mlir_run plumb_mlir_operand(plumb_mlir_decoder *d, MlirOperation op, intpt
 /* Operand that is one register. */
 plumb_reg plumb_mlir_operand1(plumb_mlir_decoder *d, MlirOperation op, intptr_t index);
 /* Binds a value to registers; `regs` is copied. */
-void plumb_mlir_define(plumb_mlir_decoder *d, MlirValue value, const plumb_reg *regs,
-                       size_t count);
+void plumb_mlir_define(plumb_mlir_decoder *d, MlirValue value, const plumb_reg *regs, size_t count);
 void plumb_mlir_define_result(plumb_mlir_decoder *d, MlirOperation op, intptr_t index,
                               const plumb_reg *regs, size_t count);
 void plumb_mlir_define_result1(plumb_mlir_decoder *d, MlirOperation op, intptr_t index,
@@ -333,8 +334,7 @@ void plumb_mlir_lanes_end(plumb_mlir_decoder *d, plumb_mlir_lanes *lanes);
 /* A register of the function that encloses the lanes, inside them. */
 plumb_reg plumb_mlir_capture(plumb_mlir_decoder *d, plumb_reg outer);
 plumb_mlir_run plumb_mlir_capture_run(plumb_mlir_decoder *d, plumb_mlir_run outer);
-plumb_mlir_buffer plumb_mlir_capture_buffer(plumb_mlir_decoder *d,
-                                            const plumb_mlir_buffer *outer);
+plumb_mlir_buffer plumb_mlir_capture_buffer(plumb_mlir_decoder *d, const plumb_mlir_buffer *outer);
 
 /* A kernel cut out of the host function that is being built (gpu.launch, lanes): what is
  * built in between goes into it, outer registers become its parameters. */
@@ -346,8 +346,8 @@ void plumb_mlir_outline_end(plumb_mlir_decoder *d, plumb_mlir_outline *outline,
 
 /* --- affine (affine.c) --- */
 
-plumb_reg plumb_mlir_affine_expr(plumb_mlir_decoder *d, MlirAffineExpr expr,
-                                 const plumb_reg *dims, const plumb_reg *symbols);
+plumb_reg plumb_mlir_affine_expr(plumb_mlir_decoder *d, MlirAffineExpr expr, const plumb_reg *dims,
+                                 const plumb_reg *symbols);
 /* All results of the map into out_results. */
 void plumb_mlir_affine_map(plumb_mlir_decoder *d, MlirAffineMap map, const plumb_reg *dims,
                            const plumb_reg *symbols, plumb_reg *out_results);
@@ -371,8 +371,7 @@ void plumb_mlir_function(plumb_mlir_decoder *d, MlirOperation op, const char *na
                          const MlirType *results, size_t result_count, MlirRegion body);
 
 /* The same from the operation's `function_type` attribute (func.func, gpu.func). */
-bool plumb_mlir_builtin_function(plumb_mlir_decoder *d, MlirOperation op,
-                                 plumb_function_kind kind);
+bool plumb_mlir_builtin_function(plumb_mlir_decoder *d, MlirOperation op, plumb_function_kind kind);
 
 /* --- operations by element (elementwise.c) --- */
 
@@ -401,9 +400,17 @@ bool plumb_mlir_elementwise(plumb_mlir_decoder *d, MlirOperation op, const plumb
 typedef enum plumb_mlir_combine {
   PLUMB_MLIR_ADD, /* addf or addi by the type */
   PLUMB_MLIR_MUL,
-  PLUMB_MLIR_MIN_U, PLUMB_MLIR_MIN_S, PLUMB_MLIR_MINNUMF, PLUMB_MLIR_MINIMUMF,
-  PLUMB_MLIR_MAX_U, PLUMB_MLIR_MAX_S, PLUMB_MLIR_MAXNUMF, PLUMB_MLIR_MAXIMUMF,
-  PLUMB_MLIR_AND, PLUMB_MLIR_OR, PLUMB_MLIR_XOR
+  PLUMB_MLIR_MIN_U,
+  PLUMB_MLIR_MIN_S,
+  PLUMB_MLIR_MINNUMF,
+  PLUMB_MLIR_MINIMUMF,
+  PLUMB_MLIR_MAX_U,
+  PLUMB_MLIR_MAX_S,
+  PLUMB_MLIR_MAXNUMF,
+  PLUMB_MLIR_MAXIMUMF,
+  PLUMB_MLIR_AND,
+  PLUMB_MLIR_OR,
+  PLUMB_MLIR_XOR
 } plumb_mlir_combine;
 plumb_reg plumb_mlir_build_combine(plumb_mlir_decoder *d, plumb_mlir_combine kind,
                                    plumb_dtype dtype, int bits, uint32_t flags, plumb_reg a,
@@ -413,15 +420,13 @@ plumb_reg plumb_mlir_build_combine(plumb_mlir_decoder *d, plumb_mlir_combine kin
 bool plumb_mlir_combine_of_atomic(int64_t kind, plumb_mlir_combine *out);
 /* Integer to integer of any width: truncation, or extension by `is_signed`. */
 plumb_reg plumb_mlir_convert_int(plumb_mlir_decoder *d, plumb_dtype to, int to_bits,
-                                 plumb_dtype from, int from_bits, bool is_signed,
-                                 plumb_reg value);
+                                 plumb_dtype from, int from_bits, bool is_signed, plumb_reg value);
 
 /* --- the tables --- */
-extern const plumb_mlir_op plumb_mlir_ops_builtin[], plumb_mlir_ops_func[],
-    plumb_mlir_ops_arith[], plumb_mlir_ops_math[], plumb_mlir_ops_scf[], plumb_mlir_ops_cf[],
-    plumb_mlir_ops_affine[], plumb_mlir_ops_memref[], plumb_mlir_ops_memref_view[],
-    plumb_mlir_ops_gpu[], plumb_mlir_ops_gpu_lane[],
-    plumb_mlir_ops_index[], plumb_mlir_ops_ub[], plumb_mlir_ops_linalg[],
+extern const plumb_mlir_op plumb_mlir_ops_builtin[], plumb_mlir_ops_func[], plumb_mlir_ops_arith[],
+    plumb_mlir_ops_math[], plumb_mlir_ops_scf[], plumb_mlir_ops_cf[], plumb_mlir_ops_affine[],
+    plumb_mlir_ops_memref[], plumb_mlir_ops_memref_view[], plumb_mlir_ops_gpu[],
+    plumb_mlir_ops_gpu_lane[], plumb_mlir_ops_index[], plumb_mlir_ops_ub[], plumb_mlir_ops_linalg[],
     plumb_mlir_ops_tensor[], plumb_mlir_ops_bufferization[], plumb_mlir_ops_vector[],
     plumb_mlir_ops_llvm[], plumb_mlir_ops_nvvm[];
 

@@ -3,8 +3,7 @@
 
 static bool function_type(MlirOperation op, MlirType *out) {
   MlirAttribute attribute;
-  if (!plumb_mlir_attribute(op, "function_type", &attribute) ||
-      !mlirAttributeIsAType(attribute))
+  if (!plumb_mlir_attribute(op, "function_type", &attribute) || !mlirAttributeIsAType(attribute))
     return false;
   *out = mlirTypeAttrGetValue(attribute);
   return mlirTypeIsAFunction(*out);
@@ -54,8 +53,8 @@ static bool decode_call(plumb_mlir_decoder *d, MlirOperation op, const plumb_mli
   if (!plumb_mlir_attribute(op, "callee", &callee)) return plumb_mlir_reject(d, "no callee");
   plumb_mlir_run args = plumb_mlir_operands(d, op, 0, mlirOperationGetNumOperands(op));
   plumb_mlir_run results = fresh_results(d, op);
-  plumb_build_call(&d->b, plumb_mlir_symbol_name(d, callee), results.regs, results.count,
-                   args.regs, args.count);
+  plumb_build_call(&d->b, plumb_mlir_symbol_name(d, callee), results.regs, results.count, args.regs,
+                   args.count);
   return true;
 }
 
@@ -72,8 +71,8 @@ static bool decode_call_indirect(plumb_mlir_decoder *d, MlirOperation op,
     return plumb_mlir_reject(d, "a callee not known here");
   plumb_mlir_run args = plumb_mlir_operands(d, op, 1, mlirOperationGetNumOperands(op) - 1);
   plumb_mlir_run results = fresh_results(d, op);
-  plumb_build_call(&d->b, plumb_mlir_symbol_name(d, symbol), results.regs, results.count,
-                   args.regs, args.count);
+  plumb_build_call(&d->b, plumb_mlir_symbol_name(d, symbol), results.regs, results.count, args.regs,
+                   args.count);
   return true;
 }
 
@@ -85,10 +84,7 @@ static bool decode_constant(plumb_mlir_decoder *d, MlirOperation op, const plumb
 }
 
 const plumb_mlir_op plumb_mlir_ops_func[] = {
-    {"func.func", decode_func, 0},
-    {"func.return", decode_return, 0},
-    {"func.call", decode_call, 0},
-    {"func.call_indirect", decode_call_indirect, 0},
-    {"func.constant", decode_constant, 0},
-    {0},
+    {"func.func", decode_func, 0},         {"func.return", decode_return, 0},
+    {"func.call", decode_call, 0},         {"func.call_indirect", decode_call_indirect, 0},
+    {"func.constant", decode_constant, 0}, {0},
 };

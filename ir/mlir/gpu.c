@@ -17,7 +17,8 @@ static bool decode_nothing(plumb_mlir_decoder *d, MlirOperation op, const plumb_
 
 static bool decode_func(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
-  bool kernel = plumb_mlir_attribute_flag(op, "gpu.kernel") || plumb_mlir_attribute_flag(op, "kernel");
+  bool kernel =
+      plumb_mlir_attribute_flag(op, "gpu.kernel") || plumb_mlir_attribute_flag(op, "kernel");
   if (!plumb_mlir_builtin_function(d, op, kernel ? PLUMB_KERNEL : PLUMB_DEVICE)) return false;
   const int64_t *block;
   size_t count;
@@ -61,8 +62,7 @@ static bool open_shape(plumb_mlir_decoder *d, MlirOperation op, shape *s, const 
   return true;
 }
 
-static bool decode_launch_func(plumb_mlir_decoder *d, MlirOperation op,
-                               const plumb_mlir_op *row) {
+static bool decode_launch_func(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   shape s;
   const int64_t *sizes;
@@ -72,8 +72,8 @@ static bool decode_launch_func(plumb_mlir_decoder *d, MlirOperation op,
   if (count < 12 || !plumb_mlir_attribute(op, "kernel", &kernel))
     return plumb_mlir_reject(d, "no kernel");
   plumb_mlir_run args = plumb_mlir_operands(d, op, s.next, (intptr_t)sizes[11]);
-  plumb_build_launch(&d->b, plumb_mlir_symbol_name(d, kernel), s.grid, s.block, s.shared,
-                     args.regs, args.count);
+  plumb_build_launch(&d->b, plumb_mlir_symbol_name(d, kernel), s.grid, s.block, s.shared, args.regs,
+                     args.count);
   return decode_nothing(d, op, row);
 }
 

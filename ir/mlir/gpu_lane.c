@@ -32,8 +32,7 @@ static bool decode_global_id(plumb_mlir_decoder *d, MlirOperation op, const plum
   plumb_reg block = sreg64(d, (plumb_sreg)(PLUMB_SREG_CTAID_X + dim));
   plumb_reg width = sreg64(d, (plumb_sreg)(PLUMB_SREG_NTID_X + dim));
   plumb_reg thread = sreg64(d, (plumb_sreg)(PLUMB_SREG_TID_X + dim));
-  plumb_mlir_define_result1(d, op, 0,
-                            plumb_mlir_add(d, plumb_mlir_mul(d, block, width), thread));
+  plumb_mlir_define_result1(d, op, 0, plumb_mlir_add(d, plumb_mlir_mul(d, block, width), thread));
   return true;
 }
 
@@ -46,8 +45,7 @@ static plumb_reg linear_thread(plumb_mlir_decoder *d) {
 }
 
 static plumb_reg block_lanes(plumb_mlir_decoder *d) {
-  plumb_reg plane =
-      plumb_mlir_mul(d, sreg64(d, PLUMB_SREG_NTID_X), sreg64(d, PLUMB_SREG_NTID_Y));
+  plumb_reg plane = plumb_mlir_mul(d, sreg64(d, PLUMB_SREG_NTID_X), sreg64(d, PLUMB_SREG_NTID_Y));
   return plumb_mlir_mul(d, plane, sreg64(d, PLUMB_SREG_NTID_Z));
 }
 
@@ -123,8 +121,8 @@ static bool shuffle_value(plumb_mlir_decoder *d, exchange *e, plumb_dtype type, 
       plumb_reg high_word = shuffle_word(d, e, convert(d, PLUMB_I32, PLUMB_I64, high));
       high = plumb_build2(b, PLUMB_OP_SHL, PLUMB_I64, convert(d, PLUMB_I64, PLUMB_I32, high_word),
                           shift);
-      bits = plumb_build2(b, PLUMB_OP_OR, PLUMB_I64, high,
-                          convert(d, PLUMB_I64, PLUMB_I32, low_word));
+      bits =
+          plumb_build2(b, PLUMB_OP_OR, PLUMB_I64, high, convert(d, PLUMB_I64, PLUMB_I32, low_word));
       *out = plumb_build1(b, PLUMB_OP_MOV, type, bits);
       return true;
     }
@@ -153,8 +151,7 @@ static bool decode_shuffle(plumb_mlir_decoder *d, MlirOperation op, const plumb_
                                                             : PLUMB_SHFL_IDX,
                 .lane = plumb_mlir_operand1(d, op, 1)};
   plumb_reg width = plumb_mlir_operand1(d, op, 2);
-  plumb_reg absent =
-      plumb_build2(&d->b, PLUMB_OP_SUB, PLUMB_I32, i32(d, WARP_LANES), width);
+  plumb_reg absent = plumb_build2(&d->b, PLUMB_OP_SUB, PLUMB_I32, i32(d, WARP_LANES), width);
   e.mask = plumb_build2(&d->b, PLUMB_OP_SHR_U, PLUMB_I32, i32(d, -1), absent);
   e.clamp = e.mode == PLUMB_SHFL_UP
                 ? i32(d, 0)
@@ -191,8 +188,8 @@ static bool decode_rotate(plumb_mlir_decoder *d, MlirOperation op, const plumb_m
                 .clamp = i32(d, WARP_LANES - 1)};
   present_lanes(d, &e.mask);
   if (!shuffle_run(d, op, &e)) return false;
-  plumb_mlir_define_result1(
-      d, op, 1, plumb_build_cmp(&d->b, PLUMB_CMP_LT_U, PLUMB_I32, lane, i32(d, width)));
+  plumb_mlir_define_result1(d, op, 1,
+                            plumb_build_cmp(&d->b, PLUMB_CMP_LT_U, PLUMB_I32, lane, i32(d, width)));
   return true;
 }
 
@@ -201,9 +198,8 @@ static bool decode_broadcast(plumb_mlir_decoder *d, MlirOperation op, const plum
   plumb_reg mask = plumb_reg_create(d->b.function, PLUMB_I32);
   plumb_build(&d->b, PLUMB_OP_ACTIVEMASK, PLUMB_I32, &mask, 1, NULL, 0);
   exchange e = {.mode = PLUMB_SHFL_IDX, .clamp = i32(d, WARP_LANES - 1), .mask = mask};
-  e.lane = mlirOperationGetNumOperands(op) > 1
-               ? plumb_mlir_operand1(d, op, 1)
-               : plumb_build1(&d->b, PLUMB_OP_CTZ, PLUMB_I32, mask);
+  e.lane = mlirOperationGetNumOperands(op) > 1 ? plumb_mlir_operand1(d, op, 1)
+                                               : plumb_build1(&d->b, PLUMB_OP_CTZ, PLUMB_I32, mask);
   return shuffle_run(d, op, &e);
 }
 
@@ -213,12 +209,12 @@ static bool combine_kind(plumb_mlir_decoder *d, MlirOperation op, plumb_mlir_com
   static const struct {
     const char *word;
     plumb_mlir_combine kind;
-  } rows[] = {{"add", PLUMB_MLIR_ADD},           {"mul", PLUMB_MLIR_MUL},
-              {"minui", PLUMB_MLIR_MIN_U},       {"minsi", PLUMB_MLIR_MIN_S},
-              {"minnumf", PLUMB_MLIR_MINNUMF},   {"maxui", PLUMB_MLIR_MAX_U},
-              {"maxsi", PLUMB_MLIR_MAX_S},       {"maxnumf", PLUMB_MLIR_MAXNUMF},
-              {"and", PLUMB_MLIR_AND},           {"or", PLUMB_MLIR_OR},
-              {"xor", PLUMB_MLIR_XOR},           {"minimumf", PLUMB_MLIR_MINIMUMF},
+  } rows[] = {{"add", PLUMB_MLIR_ADD},          {"mul", PLUMB_MLIR_MUL},
+              {"minui", PLUMB_MLIR_MIN_U},      {"minsi", PLUMB_MLIR_MIN_S},
+              {"minnumf", PLUMB_MLIR_MINNUMF},  {"maxui", PLUMB_MLIR_MAX_U},
+              {"maxsi", PLUMB_MLIR_MAX_S},      {"maxnumf", PLUMB_MLIR_MAXNUMF},
+              {"and", PLUMB_MLIR_AND},          {"or", PLUMB_MLIR_OR},
+              {"xor", PLUMB_MLIR_XOR},          {"minimumf", PLUMB_MLIR_MINIMUMF},
               {"maximumf", PLUMB_MLIR_MAXIMUMF}};
   const char *text = plumb_mlir_attribute_text(d, op, "op");
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -2,10 +2,10 @@
 #include "ir/mlir/decode_internal.h"
 
 static bool decode_binary(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
-  plumb_mlir_define_result1(d, op, 0,
-                            plumb_build2(&d->b, (plumb_op)row->code, PLUMB_I64,
-                                         plumb_mlir_operand1(d, op, 0),
-                                         plumb_mlir_operand1(d, op, 1)));
+  plumb_mlir_define_result1(
+      d, op, 0,
+      plumb_build2(&d->b, (plumb_op)row->code, PLUMB_I64, plumb_mlir_operand1(d, op, 0),
+                   plumb_mlir_operand1(d, op, 1)));
   return true;
 }
 
@@ -33,10 +33,10 @@ static bool decode_cmp(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir
   const char *text = plumb_mlir_attribute_text(d, op, "pred");
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (plumb_mlir_text_has(text, rows[i].word)) {
-      plumb_mlir_define_result1(d, op, 0,
-                                plumb_build_cmp(&d->b, rows[i].cmp, PLUMB_I64,
-                                                plumb_mlir_operand1(d, op, 0),
-                                                plumb_mlir_operand1(d, op, 1)));
+      plumb_mlir_define_result1(
+          d, op, 0,
+          plumb_build_cmp(&d->b, rows[i].cmp, PLUMB_I64, plumb_mlir_operand1(d, op, 0),
+                          plumb_mlir_operand1(d, op, 1)));
       return true;
     }
   return plumb_mlir_reject(d, "predicate %s", text);
@@ -50,8 +50,8 @@ static bool decode_cast(plumb_mlir_decoder *d, MlirOperation op, const plumb_mli
       !plumb_mlir_scalar_type(plumb_mlir_result_type(op, 0), &to, &to_bits))
     return plumb_mlir_reject(d, "its types");
   plumb_mlir_define_result1(d, op, 0,
-                            plumb_mlir_convert_int(d, to, to_bits, from, from_bits,
-                                                   row->code != 0, plumb_mlir_operand1(d, op, 0)));
+                            plumb_mlir_convert_int(d, to, to_bits, from, from_bits, row->code != 0,
+                                                   plumb_mlir_operand1(d, op, 0)));
   return true;
 }
 

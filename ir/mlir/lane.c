@@ -24,9 +24,8 @@ static plumb_reg capture_parameter(plumb_mlir_decoder *d, plumb_mlir_scope *scop
   entry.loc = d->b.loc;
   plumb_reg inner =
       plumb_build_load(&entry, type, PLUMB_SPACE_PARAM, plumb_mlir_i64(d, (int64_t)offset), 0);
-  scope->arguments =
-      plumb_arena_grow(d->arena, scope->arguments, &scope->argument_capacity,
-                       scope->argument_count + 1, sizeof *scope->arguments);
+  scope->arguments = plumb_arena_grow(d->arena, scope->arguments, &scope->argument_capacity,
+                                      scope->argument_count + 1, sizeof *scope->arguments);
   scope->arguments[scope->argument_count++] = outer;
   return inner;
 }
@@ -36,8 +35,8 @@ plumb_reg plumb_mlir_capture_from(plumb_mlir_decoder *d, plumb_mlir_scope *scope
   if (scope == owner || plumb_reg_is_const(reg) || !scope->outer) return reg;
   plumb_reg outer = plumb_mlir_capture_from(d, scope->outer, owner, reg);
   if (plumb_reg_is_const(outer)) return outer;
-  scope->inner = plumb_arena_grow(d->arena, scope->inner, &scope->inner_capacity,
-                                  (size_t)outer + 1, sizeof *scope->inner);
+  scope->inner = plumb_arena_grow(d->arena, scope->inner, &scope->inner_capacity, (size_t)outer + 1,
+                                  sizeof *scope->inner);
   if (!scope->inner[outer]) scope->inner[outer] = 1 + capture_parameter(d, scope, outer);
   return scope->inner[outer] - 1;
 }
@@ -53,8 +52,7 @@ plumb_mlir_run plumb_mlir_capture_run(plumb_mlir_decoder *d, plumb_mlir_run oute
   return (plumb_mlir_run){regs, outer.count};
 }
 
-plumb_mlir_buffer plumb_mlir_capture_buffer(plumb_mlir_decoder *d,
-                                            const plumb_mlir_buffer *outer) {
+plumb_mlir_buffer plumb_mlir_capture_buffer(plumb_mlir_decoder *d, const plumb_mlir_buffer *outer) {
   plumb_mlir_buffer b = *outer;
   b.base = plumb_mlir_capture(d, outer->base);
   b.aligned = plumb_mlir_capture(d, outer->aligned);
@@ -145,8 +143,7 @@ void plumb_mlir_lanes_begin(plumb_mlir_decoder *d, plumb_mlir_lanes *lanes, cons
   lanes->launched = true;
   lanes->total = total;
   /* A launch of no lanes is an error of the driver, not of the program. */
-  plumb_reg some =
-      plumb_build_cmp(&d->b, PLUMB_CMP_GT_S, PLUMB_I64, total, plumb_mlir_i64(d, 0));
+  plumb_reg some = plumb_build_cmp(&d->b, PLUMB_CMP_GT_S, PLUMB_I64, total, plumb_mlir_i64(d, 0));
   plumb_mlir_if_begin(d, &lanes->launch, some);
   lanes->outline = plumb_mlir_outline_begin(d, stem);
   plumb_reg index = lane_index(d);

@@ -21,13 +21,13 @@ typedef struct structured {
   MlirAffineMap *maps;    /* one an operand */
   bool tensors;           /* results are tensors */
   size_t dims;
-  plumb_reg sizes[MAX_DIMS]; /* of the iteration space */
-  bool lane[MAX_DIMS];       /* dimension runs on lanes */
-  bool in_registers;         /* each lane owns one element of every output */
-  bool has_loops;            /* dimensions that are not lanes */
-  plumb_mlir_buffer *buffers;  /* operands; of a scalar: rank 0, unused */
-  plumb_mlir_buffer *outputs;  /* inits: where results go */
-  plumb_reg terms;             /* of a reduction: points along the loops, and the init */
+  plumb_reg sizes[MAX_DIMS];  /* of the iteration space */
+  bool lane[MAX_DIMS];        /* dimension runs on lanes */
+  bool in_registers;          /* each lane owns one element of every output */
+  bool has_loops;             /* dimensions that are not lanes */
+  plumb_mlir_buffer *buffers; /* operands; of a scalar: rank 0, unused */
+  plumb_mlir_buffer *outputs; /* inits: where results go */
+  plumb_reg terms;            /* of a reduction: points along the loops, and the init */
 } structured;
 
 static bool is_shaped(MlirType type) {
@@ -85,8 +85,7 @@ static bool open_operands(plumb_mlir_decoder *d, structured *s) {
   for (size_t i = 0; i < s->operands; i++) {
     MlirType type = plumb_mlir_operand_type(s->op, (intptr_t)i);
     if (!is_shaped(type)) continue;
-    if (!plumb_mlir_buffer_open(d, plumb_mlir_operand(d, s->op, (intptr_t)i), type,
-                                &s->buffers[i]))
+    if (!plumb_mlir_buffer_open(d, plumb_mlir_operand(d, s->op, (intptr_t)i), type, &s->buffers[i]))
       return false;
     if (s->buffers[i].rank != (size_t)mlirAffineMapGetNumResults(s->maps[i]))
       return plumb_mlir_reject(d, "an indexing map that does not fit its operand");
@@ -117,15 +116,14 @@ static bool find_sizes(plumb_mlir_decoder *d, structured *s) {
 
 /* What a region may do on many lanes at once: compute and read. */
 static MlirWalkResult note_effect(MlirOperation op, void *user) {
-  static const char *const pure[] = {"arith.", "math.", "linalg.", "scf.", "tensor.extract",
-                                     "tensor.dim", "affine.apply", "affine.min", "affine.max",
-                                     "index.", "complex.", "memref.load", "affine.load",
-                                     "memref.dim", "cf.", "ub."};
+  static const char *const pure[] = {"arith.",         "math.",      "linalg.",      "scf.",
+                                     "tensor.extract", "tensor.dim", "affine.apply", "affine.min",
+                                     "affine.max",     "index.",     "complex.",     "memref.load",
+                                     "affine.load",    "memref.dim", "cf.",          "ub."};
   MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
   for (size_t i = 0; i < sizeof pure / sizeof *pure; i++) {
     size_t length = strlen(pure[i]);
-    if (name.length >= length && !memcmp(name.data, pure[i], length))
-      return MlirWalkResultAdvance;
+    if (name.length >= length && !memcmp(name.data, pure[i], length)) return MlirWalkResultAdvance;
   }
   *(bool *)user = true;
   return MlirWalkResultInterrupt;
@@ -146,9 +144,9 @@ static void choose_lanes(plumb_mlir_decoder *d, structured *s) {
   for (size_t dim = 0; dim < s->dims; dim++) {
     bool lane = !effects && s->inits > 0;
     if (stated && lane)
-      lane = strstr(plumb_mlir_print_attribute(
-                        d, mlirArrayAttrGetElement(iterators, (intptr_t)dim)),
-                    "parallel") != NULL;
+      lane =
+          strstr(plumb_mlir_print_attribute(d, mlirArrayAttrGetElement(iterators, (intptr_t)dim)),
+                 "parallel") != NULL;
     for (size_t i = s->operands - s->inits; i < s->operands && lane; i++)
       lane = map_has_dim(s->maps[i], dim);
     s->lane[dim] = lane;
@@ -173,9 +171,9 @@ static bool open_outputs(plumb_mlir_decoder *d, structured *s) {
     }
     MlirType type = plumb_mlir_operand_type(s->op, (intptr_t)i);
     plumb_mlir_run run;
-    bool ok = s->in_registers
-                  ? plumb_mlir_allocate(d, type, s->buffers[i].sizes, &run)
-                  : plumb_mlir_tensor_copy(d, plumb_mlir_operand(d, s->op, (intptr_t)i), type, &run);
+    bool ok = s->in_registers ? plumb_mlir_allocate(d, type, s->buffers[i].sizes, &run)
+                              : plumb_mlir_tensor_copy(d, plumb_mlir_operand(d, s->op, (intptr_t)i),
+                                                       type, &run);
     if (!ok || !plumb_mlir_buffer_open(d, run, type, &s->outputs[k])) return false;
     plumb_mlir_define_result(d, s->op, (intptr_t)k, run.regs, run.count);
   }
@@ -225,9 +223,12 @@ static MlirOperation reduction_step(const structured *s, size_t k, plumb_op *out
       !plumb_linalg_has_one_use(out))
     return none;
   MlirOperation op = mlirOpResultGetOwner(value);
-  if (plumb_mlir_name_is(op, "arith.addf")) *out_op = PLUMB_OP_REDUCE_ADD;
-  else if (plumb_mlir_name_is(op, "arith.mulf")) *out_op = PLUMB_OP_REDUCE_MUL;
-  else return none;
+  if (plumb_mlir_name_is(op, "arith.addf"))
+    *out_op = PLUMB_OP_REDUCE_ADD;
+  else if (plumb_mlir_name_is(op, "arith.mulf"))
+    *out_op = PLUMB_OP_REDUCE_MUL;
+  else
+    return none;
   if (!mlirBlockEqual(mlirOperationGetBlock(op), s->body)) return none;
   if (!mlirTypeEqual(mlirValueGetType(value), mlirValueGetType(out)) ||
       mlirTypeIsAVector(mlirValueGetType(value)))
@@ -246,8 +247,8 @@ static void build_reduction_step(plumb_mlir_decoder *d, const structured *s, siz
   plumb_mlir_run result = plumb_mlir_fresh_result(d, op, 0);
   if (!result.count) return;
   plumb_dtype type = plumb_reg_type(d->b.function, result.regs[0]);
-  plumb_inst *inst = plumb_build(&d->b, code, type, result.regs, 1,
-                                 (plumb_reg[]){acc, term, terms}, 3);
+  plumb_inst *inst =
+      plumb_build(&d->b, code, type, result.regs, 1, (plumb_reg[]){acc, term, terms}, 3);
   inst->flags |= plumb_mlir_fastmath(d, op);
 }
 
@@ -310,8 +311,7 @@ static void build_point_in_memory(plumb_mlir_decoder *d, const structured *s,
   for (size_t k = 0; k < s->inits; k++) {
     plumb_reg indices[MAX_DIMS];
     point_indices(d, s, first + k, ids, indices);
-    plumb_mlir_store(d, &outputs[k], indices,
-                     plumb_mlir_operand(d, yield, (intptr_t)k).regs);
+    plumb_mlir_store(d, &outputs[k], indices, plumb_mlir_operand(d, yield, (intptr_t)k).regs);
   }
 }
 
@@ -347,8 +347,8 @@ static plumb_mlir_run begin_accumulator(plumb_mlir_decoder *d, const structured 
   if (!s->has_loops) return acc;
   acc = plumb_mlir_variables(d, acc);
   plumb_mlir_if branch;
-  plumb_mlir_if_begin(
-      d, &branch, plumb_build_cmp(&d->b, PLUMB_CMP_EQ, PLUMB_I64, terms, plumb_mlir_i64(d, 1)));
+  plumb_mlir_if_begin(d, &branch,
+                      plumb_build_cmp(&d->b, PLUMB_CMP_EQ, PLUMB_I64, terms, plumb_mlir_i64(d, 1)));
   plumb_mlir_assign(d, acc, load_point(d, s, i, init, ids));
   plumb_mlir_if_end(d, &branch);
   return acc;
@@ -396,8 +396,7 @@ static void build_lane(plumb_mlir_decoder *d, const structured *s, plumb_reg *id
   for (size_t i = 0; i < s->operands; i++)
     if (is_shaped(plumb_mlir_operand_type(s->op, (intptr_t)i)))
       buffers[i] = plumb_mlir_capture_buffer(d, &s->buffers[i]);
-  for (size_t k = 0; k < s->inits; k++)
-    outputs[k] = plumb_mlir_capture_buffer(d, &s->outputs[k]);
+  for (size_t k = 0; k < s->inits; k++) outputs[k] = plumb_mlir_capture_buffer(d, &s->outputs[k]);
   plumb_reg sizes[MAX_DIMS];
   for (size_t dim = 0; dim < s->dims; dim++)
     sizes[dim] = s->lane[dim] ? s->sizes[dim] : plumb_mlir_capture(d, s->sizes[dim]);
@@ -417,7 +416,8 @@ static void build_space(plumb_mlir_decoder *d, structured *s) {
   size_t lanes = 0;
   s->terms = plumb_mlir_i64(d, 1);
   for (size_t dim = 0; dim < s->dims; dim++) {
-    if (s->lane[dim]) counts[lanes++] = s->sizes[dim];
+    if (s->lane[dim])
+      counts[lanes++] = s->sizes[dim];
     else
       s->terms = s->terms == plumb_mlir_i64(d, 1) ? s->sizes[dim]
                                                   : plumb_mlir_mul(d, s->terms, s->sizes[dim]);

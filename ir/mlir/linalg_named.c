@@ -70,7 +70,8 @@ bool plumb_linalg_softmax(plumb_mlir_decoder *d, MlirOperation op, const plumb_m
   int64_t dim;
   plumb_mlir_buffer in, out;
   if (!plumb_mlir_attribute_int(op, "dimension", &dim)) return plumb_mlir_reject(d, "no dimension");
-  if (!plumb_mlir_buffer_open(d, plumb_mlir_operand(d, op, 0), plumb_mlir_operand_type(op, 0), &in) ||
+  if (!plumb_mlir_buffer_open(d, plumb_mlir_operand(d, op, 0), plumb_mlir_operand_type(op, 0),
+                              &in) ||
       !open_output(d, op, 1, &out))
     return false;
   if (in.element.count != 1 || !plumb_dtype_is_float(in.element.dtype) || in.rank > MAX_DIMS ||
@@ -110,8 +111,7 @@ static bool read_packing(plumb_mlir_decoder *d, MlirOperation op, size_t rank, i
       tile_count != out->tiled || rank + out->tiled > MAX_DIMS)
     return plumb_mlir_reject(d, "inner tiles that cannot be read");
   const int64_t *perm;
-  if (plumb_mlir_attribute_ints(d, op, "outer_dims_perm", &perm, &perm_count) &&
-      perm_count == rank)
+  if (plumb_mlir_attribute_ints(d, op, "outer_dims_perm", &perm, &perm_count) && perm_count == rank)
     out->outer_perm = perm;
   return true;
 }
@@ -133,8 +133,9 @@ static plumb_reg inside(plumb_mlir_decoder *d, const plumb_mlir_buffer *plain,
                         const plumb_reg *indices) {
   plumb_reg all = plumb_constant(d->program, PLUMB_I1, 1);
   for (size_t i = 0; i < plain->rank; i++)
-    all = plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I1, all,
-                       plumb_build_cmp(&d->b, PLUMB_CMP_LT_S, PLUMB_I64, indices[i], plain->sizes[i]));
+    all = plumb_build2(
+        &d->b, PLUMB_OP_AND, PLUMB_I1, all,
+        plumb_build_cmp(&d->b, PLUMB_CMP_LT_S, PLUMB_I64, indices[i], plain->sizes[i]));
   return all;
 }
 
@@ -158,8 +159,10 @@ static void relayout(plumb_mlir_decoder *d, const packing *p, const plumb_mlir_b
   plain_indices(d, p, ids, indices);
   plumb_mlir_if branch;
   plumb_mlir_if_begin(d, &branch, inside(d, &a, indices));
-  if (unpack) copy_element(d, &b, ids, &a, indices);
-  else copy_element(d, &a, indices, &b, ids);
+  if (unpack)
+    copy_element(d, &b, ids, &a, indices);
+  else
+    copy_element(d, &a, indices, &b, ids);
   if (!mlirValueIsNull(padding)) {
     plumb_mlir_if_else(d, &branch);
     plumb_mlir_store(d, &b, ids, plumb_mlir_get(d, padding).regs);
@@ -176,7 +179,8 @@ bool plumb_linalg_pack(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir
   packing p;
   if (!plumb_mlir_segments(d, op, &segments, &count) || count != 4)
     return plumb_mlir_reject(d, "operand groups that cannot be read");
-  if (!plumb_mlir_buffer_open(d, plumb_mlir_operand(d, op, 0), plumb_mlir_operand_type(op, 0), &plain))
+  if (!plumb_mlir_buffer_open(d, plumb_mlir_operand(d, op, 0), plumb_mlir_operand_type(op, 0),
+                              &plain))
     return false;
   if (!read_packing(d, op, plain.rank, (intptr_t)(2 + segments[2]), &p) ||
       !open_output(d, op, 1, &packed))
@@ -191,7 +195,8 @@ bool plumb_linalg_unpack(plumb_mlir_decoder *d, MlirOperation op, const plumb_ml
   (void)row;
   plumb_mlir_buffer plain, packed;
   packing p;
-  if (!plumb_mlir_buffer_open(d, plumb_mlir_operand(d, op, 0), plumb_mlir_operand_type(op, 0), &packed) ||
+  if (!plumb_mlir_buffer_open(d, plumb_mlir_operand(d, op, 0), plumb_mlir_operand_type(op, 0),
+                              &packed) ||
       !open_output(d, op, 1, &plain) || !read_packing(d, op, plain.rank, 2, &p))
     return false;
   relayout(d, &p, &plain, &packed, true, (MlirValue){NULL});

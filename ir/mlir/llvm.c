@@ -196,16 +196,17 @@ static bool decode_convert(plumb_mlir_decoder *d, MlirOperation op, const plumb_
   for (size_t i = 0; i < to.count; i++) {
     plumb_dtype source = from.types[i], target = to.types[i];
     plumb_reg x = a.regs[i];
-    bool odd_from = from.bits && !plumb_dtype_is_float(source) &&
-                    from.bits != plumb_dtype_table[source].bits;
-    bool odd_to = to.bits && !plumb_dtype_is_float(target) &&
-                  to.bits != plumb_dtype_table[target].bits;
+    bool odd_from =
+        from.bits && !plumb_dtype_is_float(source) && from.bits != plumb_dtype_table[source].bits;
+    bool odd_to =
+        to.bits && !plumb_dtype_is_float(target) && to.bits != plumb_dtype_table[target].bits;
     if (odd_from && (row->code & FROM_SIGNED)) x = plumb_mlir_extend(d, source, from.bits, x);
     if (odd_to && plumb_dtype_is_float(source))
       return plumb_mlir_reject(d, "float to i%d", to.bits);
-    regs[i] = source == target ? x
-                               : plumb_build_cvt(&d->b, target, source, x, flags,
-                                                 plumb_dtype_is_float(target) ? PLUMB_RN : PLUMB_RZ);
+    regs[i] = source == target
+                  ? x
+                  : plumb_build_cvt(&d->b, target, source, x, flags,
+                                    plumb_dtype_is_float(target) ? PLUMB_RN : PLUMB_RZ);
     if (odd_to) regs[i] = plumb_mlir_mask(d, target, to.bits, regs[i]);
   }
   plumb_mlir_define_result(d, op, 0, regs, to.count);
@@ -213,8 +214,7 @@ static bool decode_convert(plumb_mlir_decoder *d, MlirOperation op, const plumb_
 }
 
 /* ptrtoint, inttoptr: zero-extended or truncated. */
-static bool decode_pointer_int(plumb_mlir_decoder *d, MlirOperation op,
-                               const plumb_mlir_op *row) {
+static bool decode_pointer_int(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   plumb_mlir_op unsigned_row = *row;
   unsigned_row.code = 0;
   return decode_convert(d, op, &unsigned_row);
@@ -302,8 +302,7 @@ static bool find_member(plumb_mlir_decoder *d, MlirOperation op, MlirType type, 
   return true;
 }
 
-static bool decode_extractvalue(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+static bool decode_extractvalue(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   size_t first, count;
   if (!find_member(d, op, plumb_mlir_operand_type(op, 0), &first, &count)) return false;
@@ -313,8 +312,7 @@ static bool decode_extractvalue(plumb_mlir_decoder *d, MlirOperation op,
   return true;
 }
 
-static bool decode_insertvalue(plumb_mlir_decoder *d, MlirOperation op,
-                               const plumb_mlir_op *row) {
+static bool decode_insertvalue(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   size_t first, count;
   if (!find_member(d, op, plumb_mlir_operand_type(op, 0), &first, &count)) return false;

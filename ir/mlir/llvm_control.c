@@ -38,8 +38,7 @@ static void set_thread_limits(plumb_mlir_decoder *d, MlirOperation op, const cha
     f->max_threads = product <= UINT32_MAX ? (uint32_t)product : 0;
   }
   if (plumb_mlir_attribute_ints(d, op, "nvvm.reqntid", &values, &count))
-    for (size_t i = 0; i < 3; i++)
-      f->required_threads[i] = i < count ? (uint32_t)values[i] : 1;
+    for (size_t i = 0; i < 3; i++) f->required_threads[i] = i < count ? (uint32_t)values[i] : 1;
 }
 
 /* Passing a struct by its bytes (byval) would need the parameter's own layout. */
@@ -105,8 +104,8 @@ static bool attribute_bytes(plumb_mlir_decoder *d, MlirAttribute value, MlirType
                             const plumb_mlir_llvm_layout *layout, uint8_t *bytes) {
   if (mlirAttributeIsAString(value)) {
     MlirStringRef text = mlirStringAttrGetValue(value);
-    size_t length = text.length < (size_t)layout->size_bytes ? text.length
-                                                             : (size_t)layout->size_bytes;
+    size_t length =
+        text.length < (size_t)layout->size_bytes ? text.length : (size_t)layout->size_bytes;
     memcpy(bytes, text.data, length);
     return true;
   }
@@ -226,8 +225,8 @@ static bool find_global(plumb_mlir_decoder *d, MlirOperation op, size_t *out_ind
   plumb_mlir_attribute_int(op, "alignment", &align);
   if (align < layout.align) align = layout.align;
   plumb_space space = global_space(d, op);
-  *out_index = plumb_global_create(d->program, name, space, (uint64_t)layout.size_bytes,
-                                   (uint32_t)align);
+  *out_index =
+      plumb_global_create(d->program, name, space, (uint64_t)layout.size_bytes, (uint32_t)align);
   plumb_global *global = &d->program->globals[*out_index];
   bool external = strstr(plumb_mlir_attribute_text(d, op, "linkage"), "external") != NULL;
   /* An array of no elements in shared memory is the launch's dynamic shared memory. */
@@ -292,15 +291,14 @@ bool plumb_mlir_llvm_decode_call(plumb_mlir_decoder *d, MlirOperation op,
   plumb_mlir_run args = plumb_mlir_operands(d, op, 0, (intptr_t)arg_count);
   plumb_mlir_run results = {NULL, 0};
   if (mlirOperationGetNumResults(op)) results = plumb_mlir_fresh_result(d, op, 0);
-  plumb_build_call(&d->b, plumb_mlir_symbol_name(d, callee), results.regs, results.count,
-                   args.regs, args.count);
+  plumb_build_call(&d->b, plumb_mlir_symbol_name(d, callee), results.regs, results.count, args.regs,
+                   args.count);
   return true;
 }
 
 /* --- branches --- */
 
-bool plumb_mlir_llvm_decode_br(plumb_mlir_decoder *d, MlirOperation op,
-                               const plumb_mlir_op *row) {
+bool plumb_mlir_llvm_decode_br(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   plumb_mlir_branch(d, mlirOperationGetSuccessor(op, 0),
                     plumb_mlir_operands(d, op, 0, mlirOperationGetNumOperands(op)));
@@ -316,8 +314,8 @@ bool plumb_mlir_llvm_decode_cond_br(plumb_mlir_decoder *d, MlirOperation op,
     return plumb_mlir_reject(d, "operand groups that cannot be read");
   plumb_reg condition = plumb_mlir_operand1(d, op, 0);
   plumb_mlir_run yes = plumb_mlir_operands(d, op, 1, (intptr_t)segments[1]);
-  plumb_mlir_run no = plumb_mlir_operands(d, op, (intptr_t)(1 + segments[1]),
-                                          (intptr_t)segments[2]);
+  plumb_mlir_run no =
+      plumb_mlir_operands(d, op, (intptr_t)(1 + segments[1]), (intptr_t)segments[2]);
   uint32_t target = plumb_mlir_edge(d, mlirOperationGetSuccessor(op, 0), yes);
   uint32_t target2 = plumb_mlir_edge(d, mlirOperationGetSuccessor(op, 1), no);
   plumb_build_condbr(&d->b, condition, target, target2);
@@ -348,8 +346,8 @@ bool plumb_mlir_llvm_decode_switch(plumb_mlir_decoder *d, MlirOperation op,
     uint64_t bits = (uint64_t)values[i];
     unsigned width = plumb_dtype_table[type].bits;
     if (width < 64) bits &= (UINT64_C(1) << width) - 1;
-    plumb_reg same = plumb_build_cmp(&d->b, PLUMB_CMP_EQ, type, value,
-                                     plumb_constant(d->program, type, bits));
+    plumb_reg same =
+        plumb_build_cmp(&d->b, PLUMB_CMP_EQ, type, value, plumb_constant(d->program, type, bits));
     uint32_t other = plumb_block_create(d->b.function);
     plumb_build_condbr(&d->b, same, target, other);
     d->b.block = other;

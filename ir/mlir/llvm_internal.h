@@ -16,11 +16,12 @@ typedef struct plumb_mlir_llvm_layout {
 } plumb_mlir_llvm_layout;
 
 /* False: the type has no layout (d->why says so). */
-bool plumb_mlir_llvm_layout_of(plumb_mlir_decoder *d, MlirType type, plumb_mlir_llvm_layout *out_layout);
+bool plumb_mlir_llvm_layout_of(plumb_mlir_decoder *d, MlirType type,
+                               plumb_mlir_llvm_layout *out_layout);
 /* Member `index` of a struct or element of an array or vector: its type, its byte offset
  * and the number of flattened members before it. */
 bool plumb_mlir_llvm_member(plumb_mlir_decoder *d, MlirType type, int64_t index, MlirType *out_type,
-                       int64_t *out_offset, size_t *out_first);
+                            int64_t *out_offset, size_t *out_first);
 /* Number of elements of an LLVM array type, or -1 for any other type. */
 int64_t plumb_mlir_llvm_array_length(plumb_mlir_decoder *d, MlirType type);
 /* Address space window of an LLVM pointer type. */
@@ -28,10 +29,12 @@ plumb_space plumb_mlir_llvm_space(MlirType pointer);
 
 /* Loads or stores a whole value at `address`. `align`: promised bytes, 0 is the natural one;
  * a vector whose promise covers it is one access. */
-void plumb_mlir_llvm_load(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *layout, plumb_space space,
-                     plumb_reg address, int64_t align, uint32_t flags, plumb_reg *out_regs);
-void plumb_mlir_llvm_store(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *layout, plumb_space space,
-                      plumb_reg address, int64_t align, uint32_t flags, const plumb_reg *regs);
+void plumb_mlir_llvm_load(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *layout,
+                          plumb_space space, plumb_reg address, int64_t align, uint32_t flags,
+                          plumb_reg *out_regs);
+void plumb_mlir_llvm_store(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *layout,
+                           plumb_space space, plumb_reg address, int64_t align, uint32_t flags,
+                           const plumb_reg *regs);
 /* VOLATILE, RELAXED, ACQUIRE, ... and the scope, of a load, store, atomic or fence. */
 uint32_t plumb_mlir_llvm_order(plumb_mlir_decoder *d, MlirOperation op, const char *attribute);
 
@@ -44,7 +47,7 @@ plumb_reg plumb_mlir_llvm_generic(plumb_mlir_decoder *d, plumb_reg address, plum
 /* A function of libdevice or of C known by name (device math, malloc, ...): decodes the call.
  * False with d->why NULL: not known. */
 bool plumb_mlir_llvm_known_call(plumb_mlir_decoder *d, MlirOperation op, const char *callee,
-                           const plumb_mlir_run *args, size_t arg_count);
+                                const plumb_mlir_run *args, size_t arg_count);
 /* One NVVM intrinsic by its name ("llvm.nvvm.barrier0"): defines the results of `op`, whose
  * operands from 0 on are the arguments. False with d->why NULL: not known. */
 bool plumb_mlir_nvvm_intrinsic(plumb_mlir_decoder *d, MlirOperation op, const char *name);
@@ -55,12 +58,13 @@ const char *plumb_mlir_llvm_generic_text(plumb_mlir_decoder *d, MlirOperation op
 /* `overflowFlags` of an LLVM operation as NSW and NUW. */
 uint32_t plumb_mlir_llvm_overflow(plumb_mlir_decoder *d, MlirOperation op);
 
-plumb_mlir_handler plumb_mlir_llvm_decode_load, plumb_mlir_llvm_decode_store, plumb_mlir_llvm_decode_alloca,
-    plumb_mlir_llvm_decode_gep, plumb_mlir_llvm_decode_atomicrmw, plumb_mlir_llvm_decode_cmpxchg,
-    plumb_mlir_llvm_decode_fence, plumb_mlir_llvm_decode_func, plumb_mlir_llvm_decode_global,
-    plumb_mlir_llvm_decode_addressof, plumb_mlir_llvm_decode_call, plumb_mlir_llvm_decode_return,
-    plumb_mlir_llvm_decode_br, plumb_mlir_llvm_decode_cond_br, plumb_mlir_llvm_decode_switch,
-    plumb_mlir_llvm_decode_unreachable, plumb_mlir_llvm_decode_ignore;
+plumb_mlir_handler plumb_mlir_llvm_decode_load, plumb_mlir_llvm_decode_store,
+    plumb_mlir_llvm_decode_alloca, plumb_mlir_llvm_decode_gep, plumb_mlir_llvm_decode_atomicrmw,
+    plumb_mlir_llvm_decode_cmpxchg, plumb_mlir_llvm_decode_fence, plumb_mlir_llvm_decode_func,
+    plumb_mlir_llvm_decode_global, plumb_mlir_llvm_decode_addressof, plumb_mlir_llvm_decode_call,
+    plumb_mlir_llvm_decode_return, plumb_mlir_llvm_decode_br, plumb_mlir_llvm_decode_cond_br,
+    plumb_mlir_llvm_decode_switch, plumb_mlir_llvm_decode_unreachable,
+    plumb_mlir_llvm_decode_ignore;
 /* The intr.* operations (llvm_intrinsics.def). */
 plumb_mlir_handler plumb_mlir_llvm_intr_math, plumb_mlir_llvm_intr_binary,
     plumb_mlir_llvm_intr_unary, plumb_mlir_llvm_intr_minmax, plumb_mlir_llvm_intr_round,

@@ -46,8 +46,7 @@ bool plumb_mlir_llvm_intr_math(plumb_mlir_decoder *d, MlirOperation op, const pl
   return build_each(d, op, PLUMB_OP_MATH, (size_t)plumb_math_table[row->code].arity, row->code, 0);
 }
 
-bool plumb_mlir_llvm_intr_unary(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+bool plumb_mlir_llvm_intr_unary(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   return build_each(d, op, (plumb_op)row->code, 1, 0, 0);
 }
 
@@ -56,8 +55,7 @@ bool plumb_mlir_llvm_intr_binary(plumb_mlir_decoder *d, MlirOperation op,
   return build_each(d, op, (plumb_op)row->code, 2, 0, 0);
 }
 
-bool plumb_mlir_llvm_intr_round(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+bool plumb_mlir_llvm_intr_round(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   return build_each(d, op, PLUMB_OP_ROUND_INT, 1, 0, row->code);
 }
 
@@ -73,9 +71,11 @@ bool plumb_mlir_llvm_intr_fma(plumb_mlir_decoder *d, MlirOperation op, const plu
   for (size_t i = 0; i < r.count; i++) {
     plumb_reg product = plumb_reg_create(d->b.function, flat.types[i]);
     plumb_build(&d->b, PLUMB_OP_MUL, flat.types[i], &product, 1,
-                (plumb_reg[]){a.regs[i], b.regs[i]}, 2)->flags |= flags;
+                (plumb_reg[]){a.regs[i], b.regs[i]}, 2)
+        ->flags |= flags;
     plumb_build(&d->b, PLUMB_OP_ADD, flat.types[i], &r.regs[i], 1,
-                (plumb_reg[]){product, c.regs[i]}, 2)->flags |= flags;
+                (plumb_reg[]){product, c.regs[i]}, 2)
+        ->flags |= flags;
   }
   return r.count > 0;
 }
@@ -169,25 +169,31 @@ static plumb_reg below_zero(plumb_mlir_decoder *d, plumb_dtype type, plumb_reg a
 }
 
 /* Value and i1 overflow of kind 0..5 (signed, unsigned of add, sub, mul). */
-static void overflowing(plumb_mlir_decoder *d, int kind, plumb_dtype type, plumb_reg a,
-                        plumb_reg b, plumb_reg *out_value, plumb_reg *out_overflow) {
+static void overflowing(plumb_mlir_decoder *d, int kind, plumb_dtype type, plumb_reg a, plumb_reg b,
+                        plumb_reg *out_value, plumb_reg *out_overflow) {
   static const plumb_op ops[] = {PLUMB_OP_ADD, PLUMB_OP_SUB, PLUMB_OP_MUL};
   plumb_builder *p = &d->b;
   plumb_reg r = *out_value = plumb_build2(p, ops[kind / 2], type, a, b), high;
   plumb_reg last = plumb_constant(d->program, type, plumb_dtype_table[type].bits - 1u);
   switch (kind) {
     case 0: /* both operands differ in sign from the sum */
-      *out_overflow = below_zero(d, type, plumb_build2(p, PLUMB_OP_AND, type,
-                                                       plumb_build2(p, PLUMB_OP_XOR, type, a, r),
-                                                       plumb_build2(p, PLUMB_OP_XOR, type, b, r)));
+      *out_overflow =
+          below_zero(d, type,
+                     plumb_build2(p, PLUMB_OP_AND, type, plumb_build2(p, PLUMB_OP_XOR, type, a, r),
+                                  plumb_build2(p, PLUMB_OP_XOR, type, b, r)));
       break;
-    case 1: *out_overflow = plumb_build_cmp(p, PLUMB_CMP_LT_U, type, r, a); break;
+    case 1:
+      *out_overflow = plumb_build_cmp(p, PLUMB_CMP_LT_U, type, r, a);
+      break;
     case 2:
-      *out_overflow = below_zero(d, type, plumb_build2(p, PLUMB_OP_AND, type,
-                                                       plumb_build2(p, PLUMB_OP_XOR, type, a, b),
-                                                       plumb_build2(p, PLUMB_OP_XOR, type, a, r)));
+      *out_overflow =
+          below_zero(d, type,
+                     plumb_build2(p, PLUMB_OP_AND, type, plumb_build2(p, PLUMB_OP_XOR, type, a, b),
+                                  plumb_build2(p, PLUMB_OP_XOR, type, a, r)));
       break;
-    case 3: *out_overflow = plumb_build_cmp(p, PLUMB_CMP_LT_U, type, a, b); break;
+    case 3:
+      *out_overflow = plumb_build_cmp(p, PLUMB_CMP_LT_U, type, a, b);
+      break;
     case 4:
       high = plumb_build2(p, PLUMB_OP_MULHI_S, type, a, b);
       *out_overflow = plumb_build_cmp(p, PLUMB_CMP_NE, type, high,
@@ -210,8 +216,7 @@ bool plumb_mlir_llvm_intr_overflow(plumb_mlir_decoder *d, MlirOperation op,
   plumb_mlir_run a = plumb_mlir_operand(d, op, 0), b = plumb_mlir_operand(d, op, 1);
   plumb_reg *regs = PLUMB_NEW_ARRAY(d->arena, plumb_reg, 2 * flat.count + 1);
   for (size_t i = 0; i < flat.count; i++)
-    overflowing(d, row->code, flat.types[i], a.regs[i], b.regs[i], &regs[i],
-                &regs[flat.count + i]);
+    overflowing(d, row->code, flat.types[i], a.regs[i], b.regs[i], &regs[i], &regs[flat.count + i]);
   plumb_mlir_define_result(d, op, 0, regs, 2 * flat.count);
   return true;
 }
@@ -228,17 +233,17 @@ bool plumb_mlir_llvm_intr_saturate(plumb_mlir_decoder *d, MlirOperation op,
     plumb_dtype type = flat.types[i];
     if (row->code % 2 == 0) { /* signed: the flag clamps */
       plumb_build(&d->b, row->code ? PLUMB_OP_SUB : PLUMB_OP_ADD, type, &r.regs[i], 1,
-                  (plumb_reg[]){a.regs[i], b.regs[i]}, 2)->flags |= (uint32_t)PLUMB_FLAG_SAT;
+                  (plumb_reg[]){a.regs[i], b.regs[i]}, 2)
+          ->flags |= (uint32_t)PLUMB_FLAG_SAT;
       continue;
     }
     plumb_reg value, overflow;
     overflowing(d, row->code, type, a.regs[i], b.regs[i], &value, &overflow);
     plumb_reg limit = plumb_constant(
         d->program, type,
-        row->code == 3 ? 0
-                       : ~UINT64_C(0) >> (64u - (plumb_dtype_table[type].bits & 63u)) % 64u);
-    plumb_build(&d->b, PLUMB_OP_SELECT, type, &r.regs[i], 1,
-                (plumb_reg[]){overflow, limit, value}, 3);
+        row->code == 3 ? 0 : ~UINT64_C(0) >> (64u - (plumb_dtype_table[type].bits & 63u)) % 64u);
+    plumb_build(&d->b, PLUMB_OP_SELECT, type, &r.regs[i], 1, (plumb_reg[]){overflow, limit, value},
+                3);
   }
   return r.count > 0;
 }
@@ -285,8 +290,7 @@ bool plumb_mlir_llvm_intr_step(plumb_mlir_decoder *d, MlirOperation op, const pl
 }
 
 /* vector.insert(dst, part) and vector.extract(whole) at `pos`. */
-bool plumb_mlir_llvm_intr_slice(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+bool plumb_mlir_llvm_intr_slice(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   int64_t pos = 0;
   plumb_mlir_flat flat;
   plumb_mlir_attribute_int(op, "pos", &pos);
@@ -322,8 +326,10 @@ bool plumb_mlir_llvm_intr_memory(plumb_mlir_decoder *d, MlirOperation op,
   plumb_reg bytes;
   if (mlirOperationGetNumOperands(op) > 2)
     bytes = plumb_mlir_llvm_to_i64(d, plumb_mlir_operand1(d, op, 2), false);
-  else if (plumb_mlir_attribute_int(op, "len", &length)) bytes = plumb_mlir_i64(d, length);
-  else return plumb_mlir_reject(d, "no length");
+  else if (plumb_mlir_attribute_int(op, "len", &length))
+    bytes = plumb_mlir_i64(d, length);
+  else
+    return plumb_mlir_reject(d, "no length");
   plumb_build(&d->b, set ? PLUMB_OP_MEMSET : PLUMB_OP_MEMCPY, set ? PLUMB_I8 : PLUMB_I64, NULL, 0,
               (plumb_reg[]){to, from, bytes}, 3);
   return true;
@@ -363,8 +369,7 @@ bool plumb_mlir_llvm_intr_masked(plumb_mlir_decoder *d, MlirOperation op,
   plumb_space space =
       plumb_mlir_llvm_space(plumb_mlir_element_type(plumb_mlir_operand_type(op, at)));
   if (mask.count != flat.count) return plumb_mlir_reject(d, "a mask that does not fit");
-  plumb_mlir_run values =
-      store ? plumb_mlir_operand(d, op, 0) : plumb_mlir_fresh_result(d, op, 0);
+  plumb_mlir_run values = store ? plumb_mlir_operand(d, op, 0) : plumb_mlir_fresh_result(d, op, 0);
   bool has_passthru = !store && mlirOperationGetNumOperands(op) > 2;
   for (size_t i = 0; i < flat.count; i++) {
     int64_t offset = row->code < 2 ? (int64_t)(i * plumb_dtype_bytes(flat.types[i])) : 0;
@@ -388,8 +393,7 @@ bool plumb_mlir_llvm_intr_expect(plumb_mlir_decoder *d, MlirOperation op,
   return true;
 }
 
-bool plumb_mlir_llvm_intr_trap(plumb_mlir_decoder *d, MlirOperation op,
-                               const plumb_mlir_op *row) {
+bool plumb_mlir_llvm_intr_trap(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)op, (void)row;
   plumb_build(&d->b, PLUMB_OP_TRAP, PLUMB_I1, NULL, 0, NULL, 0)->imm = -1;
   return true;
@@ -397,8 +401,7 @@ bool plumb_mlir_llvm_intr_trap(plumb_mlir_decoder *d, MlirOperation op,
 
 /* llvm.call_intrinsic: NVVM's by their name; others are the intr.* operation that has the
  * same name without the type suffixes ("llvm.fma.v4f32"). */
-bool plumb_mlir_llvm_intr_call(plumb_mlir_decoder *d, MlirOperation op,
-                               const plumb_mlir_op *row) {
+bool plumb_mlir_llvm_intr_call(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   MlirAttribute attribute;
   if (!plumb_mlir_attribute(op, "intrin", &attribute) || !mlirAttributeIsAString(attribute))

@@ -41,8 +41,7 @@ static plumb_reg build_row(plumb_mlir_decoder *d, const library_row *row, plumb_
     case EXPONENT:
       inst = plumb_build(&d->b, PLUMB_OP_MATH, type, &r, 1, args, row->arity);
       inst->sub = (uint8_t)row->code;
-      if (row->kind == EXPONENT)
-        inst->type2 = (uint8_t)plumb_reg_type(d->b.function, args[1]);
+      if (row->kind == EXPONENT) inst->type2 = (uint8_t)plumb_reg_type(d->b.function, args[1]);
       return r;
     case OP:
       plumb_build(&d->b, (plumb_op)row->code, type, &r, 1, args, row->arity)->sub = 0;
@@ -75,11 +74,11 @@ static bool known_math(plumb_mlir_decoder *d, MlirOperation op, const char *name
     regs[i] = args[i].regs[0];
   }
   bool is_float = plumb_dtype_is_float(in.types[0]);
-  bool integer_row = row->kind == OP && row->code != PLUMB_OP_SQRT &&
-                     (!strcmp(row->name, "abs") || !strcmp(row->name, "llabs") ||
-                      (row->code >= PLUMB_OP_MULHI_S && row->code <= PLUMB_OP_MAX_U) ||
-                      row->code == PLUMB_OP_CLZ || row->code == PLUMB_OP_POPC ||
-                      row->code == PLUMB_OP_BREV);
+  bool integer_row =
+      row->kind == OP && row->code != PLUMB_OP_SQRT &&
+      (!strcmp(row->name, "abs") || !strcmp(row->name, "llabs") ||
+       (row->code >= PLUMB_OP_MULHI_S && row->code <= PLUMB_OP_MAX_U) ||
+       row->code == PLUMB_OP_CLZ || row->code == PLUMB_OP_POPC || row->code == PLUMB_OP_BREV);
   if (is_float == integer_row) return false;
   plumb_reg r = build_row(d, row, in.types[0], regs);
   /* A predicate of C is an int; clz and popc of 64 bits give an int. */
@@ -127,8 +126,8 @@ static bool known_memory(plumb_mlir_decoder *d, MlirOperation op, const char *na
   bool copy = !strcmp(name, "memcpy") || !strcmp(name, "memmove");
   if (arg_count != 3 || (!copy && strcmp(name, "memset"))) return false;
   plumb_reg value = copy ? a[1] : plumb_build_cvt(&d->b, PLUMB_I8, PLUMB_I32, a[1], 0, PLUMB_RN);
-  plumb_build(&d->b, copy ? PLUMB_OP_MEMCPY : PLUMB_OP_MEMSET, copy ? PLUMB_I64 : PLUMB_I8, NULL,
-              0, (plumb_reg[]){a[0], value, plumb_mlir_llvm_to_i64(d, a[2], false)}, 3);
+  plumb_build(&d->b, copy ? PLUMB_OP_MEMCPY : PLUMB_OP_MEMSET, copy ? PLUMB_I64 : PLUMB_I8, NULL, 0,
+              (plumb_reg[]){a[0], value, plumb_mlir_llvm_to_i64(d, a[2], false)}, 3);
   if (has_result) plumb_mlir_define_result1(d, op, 0, a[0]);
   return true;
 }
@@ -156,8 +155,7 @@ static bool memref_copy(plumb_mlir_decoder *d, const plumb_mlir_run *args) {
   plumb_mlir_loop points, dims;
   plumb_mlir_run total = plumb_mlir_variables(d, (plumb_mlir_run){&one, 1});
   plumb_reg k = plumb_mlir_loop_begin(d, &dims, zero, rank, one);
-  plumb_build_mov(&d->b, total.regs[0],
-                  plumb_mlir_mul(d, total.regs[0], load_at(d, sizes, k)));
+  plumb_build_mov(&d->b, total.regs[0], plumb_mlir_mul(d, total.regs[0], load_at(d, sizes, k)));
   plumb_mlir_loop_end(d, &dims);
 
   plumb_reg n = plumb_mlir_loop_begin(d, &points, zero, total.regs[0], one);
@@ -170,14 +168,13 @@ static bool memref_copy(plumb_mlir_decoder *d, const plumb_mlir_run *args) {
   plumb_reg next[3] = {
       plumb_build2(&d->b, PLUMB_OP_DIV_U, PLUMB_I64, v.regs[0], size),
       plumb_mlir_add(d, v.regs[1], plumb_mlir_mul(d, digit, load_at(d, sizes, stride))),
-      plumb_mlir_add(d, v.regs[2],
-                     plumb_mlir_mul(d, digit,
-                                    load_at(d, plumb_mlir_add(d, to, plumb_mlir_i64(d, 24)),
-                                            stride)))};
+      plumb_mlir_add(
+          d, v.regs[2],
+          plumb_mlir_mul(d, digit,
+                         load_at(d, plumb_mlir_add(d, to, plumb_mlir_i64(d, 24)), stride)))};
   plumb_mlir_assign(d, v, (plumb_mlir_run){next, 3});
   plumb_mlir_loop_end(d, &dims);
-  plumb_reg source =
-      plumb_mlir_add(d, load_word(d, from, 8), plumb_mlir_mul(d, v.regs[1], bytes));
+  plumb_reg source = plumb_mlir_add(d, load_word(d, from, 8), plumb_mlir_mul(d, v.regs[1], bytes));
   plumb_reg target = plumb_mlir_add(d, load_word(d, to, 8), plumb_mlir_mul(d, v.regs[2], bytes));
   plumb_build(&d->b, PLUMB_OP_MEMCPY, PLUMB_I64, NULL, 0, (plumb_reg[]){target, source, bytes}, 3);
   plumb_mlir_loop_end(d, &points);
@@ -192,9 +189,8 @@ bool plumb_mlir_llvm_known_call(plumb_mlir_decoder *d, MlirOperation op, const c
         plumb_string_add(d->program, callee);
     return mlirOperationGetNumResults(op) == 0;
   }
-  if (!strcmp(callee, "memrefCopy") && arg_count == 3 && args[0].count == 1 &&
-      args[1].count == 1 && args[2].count == 1)
+  if (!strcmp(callee, "memrefCopy") && arg_count == 3 && args[0].count == 1 && args[1].count == 1 &&
+      args[2].count == 1)
     return memref_copy(d, args);
-  return known_memory(d, op, callee, args, arg_count) ||
-         known_math(d, op, callee, args, arg_count);
+  return known_memory(d, op, callee, args, arg_count) || known_math(d, op, callee, args, arg_count);
 }

@@ -69,12 +69,12 @@ static bool size_and_align(plumb_mlir_decoder *d, MlirType type, int64_t *out_si
 }
 
 bool plumb_mlir_llvm_member(plumb_mlir_decoder *d, MlirType type, int64_t index, MlirType *out_type,
-                       int64_t *out_offset, size_t *out_first) {
+                            int64_t *out_offset, size_t *out_first) {
   int64_t size, align, length = plumb_mlir_llvm_array_length(d, type);
   plumb_mlir_flat flat;
   if (length >= 0 || mlirTypeIsAVector(type)) {
-    *out_type = length >= 0 ? mlirLLVMArrayTypeGetElementType(type)
-                            : mlirShapedTypeGetElementType(type);
+    *out_type =
+        length >= 0 ? mlirLLVMArrayTypeGetElementType(type) : mlirShapedTypeGetElementType(type);
     if (!size_and_align(d, *out_type, &size, &align) || !plumb_mlir_flatten(d, *out_type, &flat))
       return false;
     *out_offset = index * size;
@@ -123,7 +123,8 @@ static bool fill_offsets(plumb_mlir_decoder *d, MlirType type, int64_t base, int
   return true;
 }
 
-bool plumb_mlir_llvm_layout_of(plumb_mlir_decoder *d, MlirType type, plumb_mlir_llvm_layout *out_layout) {
+bool plumb_mlir_llvm_layout_of(plumb_mlir_decoder *d, MlirType type,
+                               plumb_mlir_llvm_layout *out_layout) {
   plumb_mlir_flat flat;
   if (!size_and_align(d, type, &out_layout->size_bytes, &out_layout->align) ||
       !plumb_mlir_flatten(d, type, &flat))
@@ -163,8 +164,9 @@ static void set_access(plumb_inst *inst, plumb_space space, int64_t offset, uint
   inst->flags |= flags;
 }
 
-void plumb_mlir_llvm_load(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *layout, plumb_space space,
-                     plumb_reg address, int64_t align, uint32_t flags, plumb_reg *out_regs) {
+void plumb_mlir_llvm_load(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *layout,
+                          plumb_space space, plumb_reg address, int64_t align, uint32_t flags,
+                          plumb_reg *out_regs) {
   for (size_t i = 0; i < layout->count;) {
     size_t n = group_at(layout, i, align ? align : layout->align);
     plumb_reg first = plumb_reg_create_run(d->b.function, layout->types[i], n);
@@ -175,8 +177,9 @@ void plumb_mlir_llvm_load(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *l
   }
 }
 
-void plumb_mlir_llvm_store(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *layout, plumb_space space,
-                      plumb_reg address, int64_t align, uint32_t flags, const plumb_reg *regs) {
+void plumb_mlir_llvm_store(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *layout,
+                           plumb_space space, plumb_reg address, int64_t align, uint32_t flags,
+                           const plumb_reg *regs) {
   for (size_t i = 0; i < layout->count;) {
     size_t n = group_at(layout, i, align ? align : layout->align);
     plumb_reg operands[5] = {address};
@@ -192,22 +195,37 @@ uint32_t plumb_mlir_llvm_order(plumb_mlir_decoder *d, MlirOperation op, const ch
   int64_t order = 0; /* AtomicOrdering: LLVMEnums.td */
   plumb_mlir_attribute_int(op, attribute, &order);
   switch (order) {
-    case 0: break;
-    case 4: flags |= PLUMB_FLAG_ACQUIRE; break;
-    case 5: flags |= PLUMB_FLAG_RELEASE; break;
-    case 6: flags |= PLUMB_FLAG_ACQUIRE | PLUMB_FLAG_RELEASE; break;
-    case 7: flags |= PLUMB_FLAG_ACQUIRE | PLUMB_FLAG_RELEASE | PLUMB_FLAG_SEQ_CST; break;
-    default: flags |= PLUMB_FLAG_RELAXED; break;
+    case 0:
+      break;
+    case 4:
+      flags |= PLUMB_FLAG_ACQUIRE;
+      break;
+    case 5:
+      flags |= PLUMB_FLAG_RELEASE;
+      break;
+    case 6:
+      flags |= PLUMB_FLAG_ACQUIRE | PLUMB_FLAG_RELEASE;
+      break;
+    case 7:
+      flags |= PLUMB_FLAG_ACQUIRE | PLUMB_FLAG_RELEASE | PLUMB_FLAG_SEQ_CST;
+      break;
+    default:
+      flags |= PLUMB_FLAG_RELAXED;
+      break;
   }
   const char *scope = plumb_mlir_attribute_text(d, op, "syncscope");
-  if (plumb_mlir_text_has(scope, "block")) flags |= PLUMB_FLAG_SCOPE_CTA;
-  else if (plumb_mlir_text_has(scope, "cluster")) flags |= PLUMB_FLAG_SCOPE_CLUSTER;
-  else if (plumb_mlir_text_has(scope, "device")) flags |= PLUMB_FLAG_SCOPE_GPU;
+  if (plumb_mlir_text_has(scope, "block"))
+    flags |= PLUMB_FLAG_SCOPE_CTA;
+  else if (plumb_mlir_text_has(scope, "cluster"))
+    flags |= PLUMB_FLAG_SCOPE_CLUSTER;
+  else if (plumb_mlir_text_has(scope, "device"))
+    flags |= PLUMB_FLAG_SCOPE_GPU;
   if (plumb_mlir_attribute_flag(op, "volatile_")) flags |= PLUMB_FLAG_VOLATILE;
   return flags;
 }
 
-bool plumb_mlir_llvm_decode_load(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
+bool plumb_mlir_llvm_decode_load(plumb_mlir_decoder *d, MlirOperation op,
+                                 const plumb_mlir_op *row) {
   (void)row;
   plumb_mlir_llvm_layout layout;
   int64_t align = 0;
@@ -217,20 +235,22 @@ bool plumb_mlir_llvm_decode_load(plumb_mlir_decoder *d, MlirOperation op, const 
   uint32_t flags = plumb_mlir_llvm_order(d, op, "ordering");
   if (plumb_mlir_attribute_flag(op, "invariant")) flags |= PLUMB_FLAG_NONTEMPORAL;
   plumb_mlir_llvm_load(d, &layout, plumb_mlir_llvm_space(plumb_mlir_operand_type(op, 0)),
-                  plumb_mlir_operand1(d, op, 0), align, flags, regs);
+                       plumb_mlir_operand1(d, op, 0), align, flags, regs);
   plumb_mlir_define_result(d, op, 0, regs, layout.count);
   return true;
 }
 
-bool plumb_mlir_llvm_decode_store(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
+bool plumb_mlir_llvm_decode_store(plumb_mlir_decoder *d, MlirOperation op,
+                                  const plumb_mlir_op *row) {
   (void)row;
   plumb_mlir_llvm_layout layout;
   int64_t align = 0;
   if (!plumb_mlir_llvm_layout_of(d, plumb_mlir_operand_type(op, 0), &layout)) return false;
   plumb_mlir_attribute_int(op, "alignment", &align);
   plumb_mlir_llvm_store(d, &layout, plumb_mlir_llvm_space(plumb_mlir_operand_type(op, 1)),
-                   plumb_mlir_operand1(d, op, 1), align, plumb_mlir_llvm_order(d, op, "ordering"),
-                   plumb_mlir_operand(d, op, 0).regs);
+                        plumb_mlir_operand1(d, op, 1), align,
+                        plumb_mlir_llvm_order(d, op, "ordering"),
+                        plumb_mlir_operand(d, op, 0).regs);
   return true;
 }
 
@@ -241,7 +261,8 @@ plumb_reg plumb_mlir_llvm_generic(plumb_mlir_decoder *d, plumb_reg address, plum
   return r;
 }
 
-bool plumb_mlir_llvm_decode_alloca(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
+bool plumb_mlir_llvm_decode_alloca(plumb_mlir_decoder *d, MlirOperation op,
+                                   const plumb_mlir_op *row) {
   (void)row;
   MlirAttribute type;
   plumb_mlir_llvm_layout layout;
@@ -254,14 +275,14 @@ bool plumb_mlir_llvm_decode_alloca(plumb_mlir_decoder *d, MlirOperation op, cons
   plumb_reg number = plumb_mlir_llvm_to_i64(d, plumb_mlir_operand1(d, op, 0), false);
   plumb_reg address = plumb_reg_create(d->b.function, PLUMB_I64);
   /* A fixed size in the entry block is one object for the whole call: in the frame. */
-  bool entry = mlirOperationIsNull(mlirOperationGetParentOperation(op)) ||
-               mlirBlockEqual(mlirOperationGetBlock(op),
-                              mlirRegionGetFirstBlock(mlirOperationGetRegion(
-                                  mlirOperationGetParentOperation(op), 0)));
+  bool entry =
+      mlirOperationIsNull(mlirOperationGetParentOperation(op)) ||
+      mlirBlockEqual(mlirOperationGetBlock(op), mlirRegionGetFirstBlock(mlirOperationGetRegion(
+                                                    mlirOperationGetParentOperation(op), 0)));
   if (entry && plumb_mlir_reg_value(d, number, &count) && count > 0 && count < (1 << 20) &&
       layout.size_bytes < (1 << 20) && count * layout.size_bytes < (1 << 26)) {
-    uint32_t offset = plumb_frame_reserve(d->b.function, (uint64_t)(count * layout.size_bytes),
-                                          (uint32_t)align);
+    uint32_t offset =
+        plumb_frame_reserve(d->b.function, (uint64_t)(count * layout.size_bytes), (uint32_t)align);
     plumb_build(&d->b, PLUMB_OP_FRAME, PLUMB_I64, &address, 1, NULL, 0)->imm = offset;
   } else {
     plumb_reg bytes = plumb_mlir_mul(d, number, plumb_mlir_i64(d, layout.size_bytes));
@@ -281,15 +302,16 @@ static plumb_reg lane_of(plumb_mlir_run run, size_t e) {
 }
 
 /* The address of one pointer: base plus what each index adds (LangRef, getelementptr). */
-static bool gep_element(plumb_mlir_decoder *d, MlirOperation op, MlirType type,
-                        const int64_t *raw, size_t count, size_t e, plumb_reg *out_address) {
+static bool gep_element(plumb_mlir_decoder *d, MlirOperation op, MlirType type, const int64_t *raw,
+                        size_t count, size_t e, plumb_reg *out_address) {
   plumb_reg address = lane_of(plumb_mlir_operand(d, op, 0), e);
   intptr_t next = 1;
   for (size_t i = 0; i < count; i++) {
     plumb_reg index;
     int64_t constant = raw[i], size, align;
     bool is_constant = raw[i] != INT32_MIN;
-    if (is_constant) index = plumb_mlir_i64(d, constant);
+    if (is_constant)
+      index = plumb_mlir_i64(d, constant);
     else {
       index = plumb_mlir_llvm_to_i64(d, lane_of(plumb_mlir_operand(d, op, next++), e), true);
       is_constant = plumb_mlir_reg_value(d, index, &constant);
@@ -334,16 +356,30 @@ bool plumb_mlir_llvm_decode_gep(plumb_mlir_decoder *d, MlirOperation op, const p
 /* --- atomics --- */
 
 /* AtomicBinOp of LLVMEnums.td, in its order. */
-static const int atomic_kinds[] = {
-    PLUMB_ATOMIC_EXCH,  PLUMB_ATOMIC_ADD,   PLUMB_ATOMIC_SUB,   PLUMB_ATOMIC_AND,
-    PLUMB_ATOMIC_NAND,  PLUMB_ATOMIC_OR,    PLUMB_ATOMIC_XOR,   PLUMB_ATOMIC_MAX_S,
-    PLUMB_ATOMIC_MIN_S, PLUMB_ATOMIC_MAX_U, PLUMB_ATOMIC_MIN_U, PLUMB_ATOMIC_ADD,
-    PLUMB_ATOMIC_SUB,   PLUMB_ATOMIC_FMAX,  PLUMB_ATOMIC_FMIN,  PLUMB_ATOMIC_INC,
-    PLUMB_ATOMIC_DEC,   -1,                 -1,                 PLUMB_ATOMIC_FMAXIMUM,
-    PLUMB_ATOMIC_FMINIMUM};
+static const int atomic_kinds[] = {PLUMB_ATOMIC_EXCH,
+                                   PLUMB_ATOMIC_ADD,
+                                   PLUMB_ATOMIC_SUB,
+                                   PLUMB_ATOMIC_AND,
+                                   PLUMB_ATOMIC_NAND,
+                                   PLUMB_ATOMIC_OR,
+                                   PLUMB_ATOMIC_XOR,
+                                   PLUMB_ATOMIC_MAX_S,
+                                   PLUMB_ATOMIC_MIN_S,
+                                   PLUMB_ATOMIC_MAX_U,
+                                   PLUMB_ATOMIC_MIN_U,
+                                   PLUMB_ATOMIC_ADD,
+                                   PLUMB_ATOMIC_SUB,
+                                   PLUMB_ATOMIC_FMAX,
+                                   PLUMB_ATOMIC_FMIN,
+                                   PLUMB_ATOMIC_INC,
+                                   PLUMB_ATOMIC_DEC,
+                                   -1,
+                                   -1,
+                                   PLUMB_ATOMIC_FMAXIMUM,
+                                   PLUMB_ATOMIC_FMINIMUM};
 
 bool plumb_mlir_llvm_decode_atomicrmw(plumb_mlir_decoder *d, MlirOperation op,
-                                 const plumb_mlir_op *row) {
+                                      const plumb_mlir_op *row) {
   (void)row;
   int64_t kind = -1;
   plumb_mlir_attribute_int(op, "bin_op", &kind);
@@ -364,7 +400,7 @@ bool plumb_mlir_llvm_decode_atomicrmw(plumb_mlir_decoder *d, MlirOperation op,
 }
 
 bool plumb_mlir_llvm_decode_cmpxchg(plumb_mlir_decoder *d, MlirOperation op,
-                               const plumb_mlir_op *row) {
+                                    const plumb_mlir_op *row) {
   (void)row;
   plumb_reg expected = plumb_mlir_operand1(d, op, 1);
   plumb_dtype type;
@@ -383,7 +419,8 @@ bool plumb_mlir_llvm_decode_cmpxchg(plumb_mlir_decoder *d, MlirOperation op,
   return true;
 }
 
-bool plumb_mlir_llvm_decode_fence(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
+bool plumb_mlir_llvm_decode_fence(plumb_mlir_decoder *d, MlirOperation op,
+                                  const plumb_mlir_op *row) {
   (void)row;
   plumb_build(&d->b, PLUMB_OP_FENCE, PLUMB_I1, NULL, 0, NULL, 0)->flags |=
       plumb_mlir_llvm_order(d, op, "ordering");

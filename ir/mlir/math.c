@@ -25,8 +25,8 @@ static plumb_reg build_math(plumb_mlir_decoder *d, plumb_math which, plumb_dtype
   return r;
 }
 
-static bool element_sincos(plumb_mlir_decoder *d, const plumb_mlir_scalars *s,
-                           const plumb_reg *in, plumb_reg *out) {
+static bool element_sincos(plumb_mlir_decoder *d, const plumb_mlir_scalars *s, const plumb_reg *in,
+                           plumb_reg *out) {
   out[0] = build_math(d, PLUMB_MATH_SIN, s->in, s->flags, in[0]);
   out[1] = build_math(d, PLUMB_MATH_COS, s->in, s->flags, in[0]);
   return true;
@@ -100,8 +100,8 @@ static bool element_ipowi(plumb_mlir_decoder *d, const plumb_mlir_scalars *s, co
   plumb_build_bra(&d->b, head);
   d->b.block = end;
   plumb_reg negative = plumb_build_cmp(&d->b, PLUMB_CMP_LT_S, t, in[1], zero);
-  *out = plumb_build3(&d->b, PLUMB_OP_SELECT, t, negative,
-                      power_of_negative(d, t, in[0], in[1]), result);
+  *out = plumb_build3(&d->b, PLUMB_OP_SELECT, t, negative, power_of_negative(d, t, in[0], in[1]),
+                      result);
   return true;
 }
 
@@ -138,8 +138,8 @@ static bool decode_round(plumb_mlir_decoder *d, MlirOperation op, const plumb_ml
 /* minimumf(maximumf(value, min), max): NaN goes through. */
 static bool element_clamp(plumb_mlir_decoder *d, const plumb_mlir_scalars *s, const plumb_reg *in,
                           plumb_reg *out) {
-  plumb_reg low = plumb_mlir_build_combine(d, PLUMB_MLIR_MAXIMUMF, s->in, 0, s->flags, in[0],
-                                           in[1]);
+  plumb_reg low =
+      plumb_mlir_build_combine(d, PLUMB_MLIR_MAXIMUMF, s->in, 0, s->flags, in[0], in[1]);
   *out = plumb_mlir_build_combine(d, PLUMB_MLIR_MINIMUMF, s->in, 0, s->flags, low, in[2]);
   return true;
 }
@@ -176,8 +176,7 @@ static bool element_absi(plumb_mlir_decoder *d, const plumb_mlir_scalars *s, con
                          plumb_reg *out) {
   if (s->in == PLUMB_I1) return *out = in[0], true; /* |-1| wraps to -1 */
   plumb_reg value = plumb_mlir_extend(d, s->in, s->in_bits, in[0]);
-  *out = plumb_mlir_mask(d, s->in, s->in_bits,
-                         plumb_build1(&d->b, PLUMB_OP_ABS, s->in, value));
+  *out = plumb_mlir_mask(d, s->in, s->in_bits, plumb_build1(&d->b, PLUMB_OP_ABS, s->in, value));
   return true;
 }
 

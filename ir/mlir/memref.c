@@ -15,9 +15,8 @@ static plumb_reg *dynamic_sizes(plumb_mlir_decoder *d, MlirOperation op, MlirTyp
   size_t rank = (size_t)mlirShapedTypeGetRank(type);
   plumb_reg *sizes = PLUMB_NEW_ARRAY(d->arena, plumb_reg, rank + 1);
   for (size_t i = 0; i < rank; i++)
-    sizes[i] = mlirShapedTypeIsDynamicDim(type, (intptr_t)i)
-                   ? plumb_mlir_operand1(d, op, first++)
-                   : PLUMB_NO_REG;
+    sizes[i] = mlirShapedTypeIsDynamicDim(type, (intptr_t)i) ? plumb_mlir_operand1(d, op, first++)
+                                                             : PLUMB_NO_REG;
   return sizes;
 }
 
@@ -118,8 +117,7 @@ static bool decode_realloc(plumb_mlir_decoder *d, MlirOperation op, const plumb_
                               &from) ||
       !plumb_mlir_allocate(d, type, dynamic_sizes(d, op, type, 1), &run))
     return false;
-  plumb_reg count =
-      plumb_build2(&d->b, PLUMB_OP_MIN_S, PLUMB_I64, from.sizes[0], run.regs[3]);
+  plumb_reg count = plumb_build2(&d->b, PLUMB_OP_MIN_S, PLUMB_I64, from.sizes[0], run.regs[3]);
   plumb_reg bytes = plumb_mlir_mul(d, count, plumb_mlir_i64(d, from.element.bytes));
   plumb_build(&d->b, PLUMB_OP_MEMCPY, PLUMB_I8, NULL, 0,
               (plumb_reg[]){run.regs[1], from.aligned, bytes}, 3);
@@ -242,9 +240,8 @@ static bool decode_atomic_rmw(plumb_mlir_decoder *d, MlirOperation op, const plu
   plumb_mlir_run indices = plumb_mlir_operands(d, op, 2, (intptr_t)buffer.rank);
   plumb_reg address = plumb_mlir_address(d, &buffer, indices.regs);
   plumb_reg old = plumb_reg_create(d->b.function, buffer.element.dtype);
-  plumb_inst *inst =
-      plumb_build(&d->b, PLUMB_OP_ATOMIC, buffer.element.dtype, &old, 1,
-                  (plumb_reg[]){address, plumb_mlir_operand1(d, op, 0)}, 2);
+  plumb_inst *inst = plumb_build(&d->b, PLUMB_OP_ATOMIC, buffer.element.dtype, &old, 1,
+                                 (plumb_reg[]){address, plumb_mlir_operand1(d, op, 0)}, 2);
   inst->sub = (uint8_t)atomic;
   inst->space = (uint8_t)buffer.space;
   plumb_mlir_define_result1(d, op, 0, old);
@@ -284,14 +281,12 @@ static bool decode_generic_atomic(plumb_mlir_decoder *d, MlirOperation op,
   plumb_mlir_inline_block(d, body);
   plumb_reg next = plumb_mlir_operand1(d, plumb_mlir_terminator(body), 0);
   plumb_reg seen = plumb_reg_create(f, word);
-  plumb_inst *inst =
-      plumb_build(&d->b, PLUMB_OP_ATOMIC, word, &seen, 1,
-                  (plumb_reg[]){address, current, plumb_build1(&d->b, PLUMB_OP_MOV, word, next)},
-                  3);
+  plumb_inst *inst = plumb_build(
+      &d->b, PLUMB_OP_ATOMIC, word, &seen, 1,
+      (plumb_reg[]){address, current, plumb_build1(&d->b, PLUMB_OP_MOV, word, next)}, 3);
   inst->sub = PLUMB_ATOMIC_CAS;
   inst->space = (uint8_t)buffer.space;
-  plumb_build_condbr(&d->b, plumb_build_cmp(&d->b, PLUMB_CMP_EQ, word, seen, current), exit,
-                     again);
+  plumb_build_condbr(&d->b, plumb_build_cmp(&d->b, PLUMB_CMP_EQ, word, seen, current), exit, again);
   d->b.block = again;
   plumb_build_mov(&d->b, current, seen);
   plumb_build_bra(&d->b, head);
@@ -302,8 +297,7 @@ static bool decode_generic_atomic(plumb_mlir_decoder *d, MlirOperation op,
 
 /* --- scopes and hints --- */
 
-static bool decode_alloca_scope(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+static bool decode_alloca_scope(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   plumb_mlir_exit exit = {.block = plumb_block_create(d->b.function)};
   plumb_reg *regs = NULL;

@@ -11,8 +11,8 @@ static bool open_operand(plumb_mlir_decoder *d, MlirOperation op, intptr_t index
                                 plumb_mlir_operand_type(op, index), out);
 }
 
-static void define_view(plumb_mlir_decoder *d, MlirOperation op, plumb_reg base,
-                        plumb_reg aligned, plumb_reg offset, size_t rank, const plumb_reg *sizes,
+static void define_view(plumb_mlir_decoder *d, MlirOperation op, plumb_reg base, plumb_reg aligned,
+                        plumb_reg offset, size_t rank, const plumb_reg *sizes,
                         const plumb_reg *strides) {
   plumb_reg *regs = PLUMB_NEW_ARRAY(d->arena, plumb_reg, 3 + 2 * rank);
   regs[0] = base;
@@ -77,8 +77,7 @@ static bool decode_subview(plumb_mlir_decoder *d, MlirOperation op, const plumb_
   return true;
 }
 
-static bool decode_reinterpret(plumb_mlir_decoder *d, MlirOperation op,
-                               const plumb_mlir_op *row) {
+static bool decode_reinterpret(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   if (!mlirTypeIsAMemRef(plumb_mlir_operand_type(op, 0)))
     return plumb_mlir_reject(d, "of an unranked memref");
@@ -104,8 +103,7 @@ static bool to_unranked(plumb_mlir_decoder *d, MlirOperation op) {
   plumb_reg address = plumb_reg_create(d->b.function, PLUMB_I64);
   plumb_build(&d->b, PLUMB_OP_ALLOC, PLUMB_I64, &address, 1, &bytes, 1)->imm = 16;
   for (size_t i = 0; i < run.count; i++)
-    plumb_build_store(&d->b, PLUMB_I64, PLUMB_SPACE_GENERIC, address, (int64_t)i * 8,
-                      run.regs[i]);
+    plumb_build_store(&d->b, PLUMB_I64, PLUMB_SPACE_GENERIC, address, (int64_t)i * 8, run.regs[i]);
   plumb_reg rank = plumb_mlir_i64(d, mlirShapedTypeGetRank(plumb_mlir_operand_type(op, 0)));
   plumb_mlir_define_result(d, op, 0, (plumb_reg[]){rank, address}, 2);
   return true;
@@ -122,9 +120,9 @@ static bool decode_cast(plumb_mlir_decoder *d, MlirOperation op, const plumb_mli
   if (mlirTypeIsAMemRef(from)) return to_unranked(d, op);
   plumb_mlir_run result = plumb_mlir_fresh_result(d, op, 0);
   for (size_t i = 0; i < result.count; i++)
-    plumb_build_mov(&d->b, result.regs[i],
-                    plumb_build_load(&d->b, PLUMB_I64, PLUMB_SPACE_GENERIC, run.regs[1],
-                                     (int64_t)i * 8));
+    plumb_build_mov(
+        &d->b, result.regs[i],
+        plumb_build_load(&d->b, PLUMB_I64, PLUMB_SPACE_GENERIC, run.regs[1], (int64_t)i * 8));
   return true;
 }
 
@@ -198,8 +196,8 @@ typedef struct groups {
 static bool reassociation(plumb_mlir_decoder *d, MlirOperation op, groups *out) {
   MlirAttribute attribute;
   *out = (groups){0};
-  if (!plumb_mlir_attribute(op, "reassociation", &attribute) ||
-      !mlirAttributeIsAArray(attribute) || mlirArrayAttrGetNumElements(attribute) > MOST_RANK)
+  if (!plumb_mlir_attribute(op, "reassociation", &attribute) || !mlirAttributeIsAArray(attribute) ||
+      mlirArrayAttrGetNumElements(attribute) > MOST_RANK)
     return plumb_mlir_reject(d, "its reassociation");
   size_t next = 0;
   for (intptr_t i = 0; i < mlirArrayAttrGetNumElements(attribute); i++) {
@@ -289,8 +287,8 @@ plumb_reg plumb_mlir_pick(plumb_mlir_decoder *d, const plumb_reg *values, size_t
     return known >= 0 && (size_t)known < count ? values[known] : plumb_mlir_i64(d, 0);
   plumb_reg r = count ? values[0] : plumb_mlir_i64(d, 0);
   for (size_t i = 1; i < count; i++) {
-    plumb_reg here = plumb_build_cmp(&d->b, PLUMB_CMP_EQ, PLUMB_I64, index,
-                                     plumb_mlir_i64(d, (int64_t)i));
+    plumb_reg here =
+        plumb_build_cmp(&d->b, PLUMB_CMP_EQ, PLUMB_I64, index, plumb_mlir_i64(d, (int64_t)i));
     r = plumb_build3(&d->b, PLUMB_OP_SELECT, PLUMB_I64, here, values[i], r);
   }
   return r;
@@ -303,8 +301,8 @@ static bool decode_dim(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir
   if (!mlirTypeIsAMemRef(plumb_mlir_operand_type(op, 0))) {
     plumb_reg at = plumb_mlir_add(d, plumb_mlir_operand(d, op, 0).regs[1],
                                   plumb_mlir_mul(d, index, plumb_mlir_i64(d, 8)));
-    plumb_mlir_define_result1(
-        d, op, 0, plumb_build_load(&d->b, PLUMB_I64, PLUMB_SPACE_GENERIC, at, 24));
+    plumb_mlir_define_result1(d, op, 0,
+                              plumb_build_load(&d->b, PLUMB_I64, PLUMB_SPACE_GENERIC, at, 24));
     return true;
   }
   if (!open_operand(d, op, 0, &b)) return false;
@@ -316,9 +314,8 @@ static bool decode_rank(plumb_mlir_decoder *d, MlirOperation op, const plumb_mli
   (void)row;
   MlirType type = plumb_mlir_operand_type(op, 0);
   plumb_mlir_define_result1(d, op, 0,
-                            mlirTypeIsAMemRef(type)
-                                ? plumb_mlir_i64(d, mlirShapedTypeGetRank(type))
-                                : plumb_mlir_operand(d, op, 0).regs[0]);
+                            mlirTypeIsAMemRef(type) ? plumb_mlir_i64(d, mlirShapedTypeGetRank(type))
+                                                    : plumb_mlir_operand(d, op, 0).regs[0]);
   return true;
 }
 

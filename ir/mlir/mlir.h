@@ -45,7 +45,7 @@ typedef struct plumb_mlir_value {
   int bits;          /* width of the MLIR type: below the dtype's for odd integers */
   size_t rank;
   const int64_t *dims;
-  const char *text;  /* the type as MLIR prints it */
+  const char *text; /* the type as MLIR prints it */
 } plumb_mlir_value;
 
 typedef struct plumb_mlir_signature_info {

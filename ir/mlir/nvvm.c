@@ -63,15 +63,15 @@ static bool decode_barrier(plumb_mlir_decoder *d, MlirOperation op, const plumb_
     return true;
   }
   const char *kind = plumb_mlir_attribute_text(d, op, "reductionOp");
-  plumb_reg predicate = plumb_build_cmp(&d->b, PLUMB_CMP_NE, PLUMB_I32,
-                                        plumb_mlir_operand1(d, op, next), i32(d, 0));
+  plumb_reg predicate =
+      plumb_build_cmp(&d->b, PLUMB_CMP_NE, PLUMB_I32, plumb_mlir_operand1(d, op, next), i32(d, 0));
   bool popc = plumb_mlir_text_has(kind, "popc");
   plumb_reg r = plumb_reg_create(d->b.function, popc ? PLUMB_I32 : PLUMB_I1);
   plumb_inst *inst = plumb_build(&d->b, PLUMB_OP_BARRIER, PLUMB_I32, &r, 1,
                                  (plumb_reg[]){id, lanes, predicate}, 3);
-  inst->sub = popc ? PLUMB_BARRIER_RED_POPC
-                   : plumb_mlir_text_has(kind, "and") ? PLUMB_BARRIER_RED_AND
-                                                      : PLUMB_BARRIER_RED_OR;
+  inst->sub = popc                               ? PLUMB_BARRIER_RED_POPC
+              : plumb_mlir_text_has(kind, "and") ? PLUMB_BARRIER_RED_AND
+                                                 : PLUMB_BARRIER_RED_OR;
   inst->flags |= (uint32_t)PLUMB_FLAG_ALIGNED;
   return mlirOperationGetNumResults(op) == 0 || define_as(d, op, r);
 }
@@ -159,8 +159,7 @@ static bool decode_shuffle(plumb_mlir_decoder *d, MlirOperation op, const plumb_
 }
 
 static bool build_vote(plumb_mlir_decoder *d, MlirOperation op, plumb_vote kind) {
-  plumb_reg r =
-      plumb_reg_create(d->b.function, kind == PLUMB_VOTE_BALLOT ? PLUMB_I32 : PLUMB_I1);
+  plumb_reg r = plumb_reg_create(d->b.function, kind == PLUMB_VOTE_BALLOT ? PLUMB_I32 : PLUMB_I1);
   plumb_build(&d->b, PLUMB_OP_VOTE, plumb_reg_type(d->b.function, r), &r, 1,
               (plumb_reg[]){plumb_mlir_operand1(d, op, 1), plumb_mlir_operand1(d, op, 0)}, 2)
       ->sub = (uint8_t)kind;
@@ -184,7 +183,8 @@ static bool build_match(plumb_mlir_decoder *d, MlirOperation op, bool all) {
   plumb_reg results[2] = {plumb_reg_create(d->b.function, PLUMB_I32),
                           plumb_reg_create(d->b.function, PLUMB_I1)};
   plumb_build(&d->b, PLUMB_OP_MATCH, plumb_reg_type(d->b.function, value), results, 2,
-              (plumb_reg[]){value, plumb_mlir_operand1(d, op, 0)}, 2)->sub = all;
+              (plumb_reg[]){value, plumb_mlir_operand1(d, op, 0)}, 2)
+      ->sub = all;
   plumb_mlir_define_result(d, op, 0, results, to.count);
   return true;
 }
@@ -198,19 +198,19 @@ typedef struct redux_row {
   const char *text;
   plumb_atomic kind;
 } redux_row;
-static const redux_row redux_rows[] = {
-    {"add", PLUMB_ATOMIC_ADD},    {"and", PLUMB_ATOMIC_AND},    {"max", PLUMB_ATOMIC_MAX_S},
-    {"min", PLUMB_ATOMIC_MIN_S},  {"or", PLUMB_ATOMIC_OR},      {"umax", PLUMB_ATOMIC_MAX_U},
-    {"umin", PLUMB_ATOMIC_MIN_U}, {"xor", PLUMB_ATOMIC_XOR},    {"fmin", PLUMB_ATOMIC_FMIN},
-    {"fmax", PLUMB_ATOMIC_FMAX}};
+static const redux_row redux_rows[] = {{"add", PLUMB_ATOMIC_ADD},    {"and", PLUMB_ATOMIC_AND},
+                                       {"max", PLUMB_ATOMIC_MAX_S},  {"min", PLUMB_ATOMIC_MIN_S},
+                                       {"or", PLUMB_ATOMIC_OR},      {"umax", PLUMB_ATOMIC_MAX_U},
+                                       {"umin", PLUMB_ATOMIC_MIN_U}, {"xor", PLUMB_ATOMIC_XOR},
+                                       {"fmin", PLUMB_ATOMIC_FMIN},  {"fmax", PLUMB_ATOMIC_FMAX}};
 
 static bool build_redux(plumb_mlir_decoder *d, MlirOperation op, plumb_atomic kind,
                         uint32_t flags) {
   plumb_mlir_run r = plumb_mlir_fresh_result(d, op, 0);
   if (r.count != 1) return false;
-  plumb_inst *inst = plumb_build(
-      &d->b, PLUMB_OP_REDUX, plumb_reg_type(d->b.function, r.regs[0]), r.regs, 1,
-      (plumb_reg[]){plumb_mlir_operand1(d, op, 0), plumb_mlir_operand1(d, op, 1)}, 2);
+  plumb_inst *inst =
+      plumb_build(&d->b, PLUMB_OP_REDUX, plumb_reg_type(d->b.function, r.regs[0]), r.regs, 1,
+                  (plumb_reg[]){plumb_mlir_operand1(d, op, 0), plumb_mlir_operand1(d, op, 1)}, 2);
   inst->sub = (uint8_t)kind;
   inst->flags |= flags;
   return true;
@@ -229,8 +229,8 @@ static bool decode_redux(plumb_mlir_decoder *d, MlirOperation op, const plumb_ml
 
 static bool decode_elect(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
-  plumb_reg mask = mlirOperationGetNumOperands(op) ? plumb_mlir_operand1(d, op, 0)
-                                                   : i32(d, UINT32_MAX);
+  plumb_reg mask =
+      mlirOperationGetNumOperands(op) ? plumb_mlir_operand1(d, op, 0) : i32(d, UINT32_MAX);
   plumb_reg results[2] = {plumb_reg_create(d->b.function, PLUMB_I32),
                           plumb_reg_create(d->b.function, PLUMB_I1)};
   plumb_build(&d->b, PLUMB_OP_ELECT, PLUMB_I32, results, 2, &mask, 1);
@@ -251,7 +251,8 @@ static bool decode_permute(plumb_mlir_decoder *d, MlirOperation op, const plumb_
   plumb_reg low = plumb_mlir_operand1(d, op, 0);
   plumb_build(&d->b, PLUMB_OP_PRMT, PLUMB_I32, r.regs, 1,
               (plumb_reg[]){low, has_high ? plumb_mlir_operand1(d, op, 1) : i32(d, 0),
-                            plumb_mlir_operand1(d, op, has_high ? 2 : 1)}, 3)
+                            plumb_mlir_operand1(d, op, has_high ? 2 : 1)},
+              3)
       ->sub = (uint8_t)mode;
   return true;
 }
@@ -281,23 +282,31 @@ typedef struct intrinsic_row {
 
 #define FTZ ((uint32_t)PLUMB_FLAG_FTZ)
 static const intrinsic_row intrinsic_rows[] = {
-#define ROUNDED(op, code, arity, suffix)                                \
-  {op ".rn." suffix, ALU, code, arity, PLUMB_RN, 0},                   \
-  {op ".rz." suffix, ALU, code, arity, PLUMB_RZ, 0},                   \
-  {op ".rm." suffix, ALU, code, arity, PLUMB_RM, 0},                   \
-  {op ".rp." suffix, ALU, code, arity, PLUMB_RP, 0}
-#define ROUNDED_FTZ(op, code, arity)                                    \
-  {op ".rn.ftz.f", ALU, code, arity, PLUMB_RN, FTZ},                   \
-  {op ".rz.ftz.f", ALU, code, arity, PLUMB_RZ, FTZ},                   \
-  {op ".rm.ftz.f", ALU, code, arity, PLUMB_RM, FTZ},                   \
-  {op ".rp.ftz.f", ALU, code, arity, PLUMB_RP, FTZ}
-    ROUNDED("add", PLUMB_OP_ADD, 2, "f"),   ROUNDED("add", PLUMB_OP_ADD, 2, "d"),
-    ROUNDED("mul", PLUMB_OP_MUL, 2, "f"),   ROUNDED("mul", PLUMB_OP_MUL, 2, "d"),
-    ROUNDED("div", PLUMB_OP_DIV, 2, "f"),   ROUNDED("div", PLUMB_OP_DIV, 2, "d"),
-    ROUNDED("fma", PLUMB_OP_FMA, 3, "f"),   ROUNDED("fma", PLUMB_OP_FMA, 3, "d"),
-    ROUNDED("sqrt", PLUMB_OP_SQRT, 1, "f"), ROUNDED("sqrt", PLUMB_OP_SQRT, 1, "d"),
-    ROUNDED_FTZ("add", PLUMB_OP_ADD, 2),    ROUNDED_FTZ("mul", PLUMB_OP_MUL, 2),
-    ROUNDED_FTZ("div", PLUMB_OP_DIV, 2),    ROUNDED_FTZ("fma", PLUMB_OP_FMA, 3),
+#define ROUNDED(op, code, arity, suffix) \
+  {op ".rn." suffix, ALU, code, arity, PLUMB_RN, 0}, \
+      {op ".rz." suffix, ALU, code, arity, PLUMB_RZ, 0}, \
+      {op ".rm." suffix, ALU, code, arity, PLUMB_RM, 0}, \
+      {op ".rp." suffix, ALU, code, arity, PLUMB_RP, 0}
+#define ROUNDED_FTZ(op, code, arity) \
+  {op ".rn.ftz.f", ALU, code, arity, PLUMB_RN, FTZ}, \
+      {op ".rz.ftz.f", ALU, code, arity, PLUMB_RZ, FTZ}, \
+      {op ".rm.ftz.f", ALU, code, arity, PLUMB_RM, FTZ}, { \
+    op ".rp.ftz.f", ALU, code, arity, PLUMB_RP, FTZ \
+  }
+    ROUNDED("add", PLUMB_OP_ADD, 2, "f"),
+    ROUNDED("add", PLUMB_OP_ADD, 2, "d"),
+    ROUNDED("mul", PLUMB_OP_MUL, 2, "f"),
+    ROUNDED("mul", PLUMB_OP_MUL, 2, "d"),
+    ROUNDED("div", PLUMB_OP_DIV, 2, "f"),
+    ROUNDED("div", PLUMB_OP_DIV, 2, "d"),
+    ROUNDED("fma", PLUMB_OP_FMA, 3, "f"),
+    ROUNDED("fma", PLUMB_OP_FMA, 3, "d"),
+    ROUNDED("sqrt", PLUMB_OP_SQRT, 1, "f"),
+    ROUNDED("sqrt", PLUMB_OP_SQRT, 1, "d"),
+    ROUNDED_FTZ("add", PLUMB_OP_ADD, 2),
+    ROUNDED_FTZ("mul", PLUMB_OP_MUL, 2),
+    ROUNDED_FTZ("div", PLUMB_OP_DIV, 2),
+    ROUNDED_FTZ("fma", PLUMB_OP_FMA, 3),
     ROUNDED_FTZ("sqrt", PLUMB_OP_SQRT, 1),
 #undef ROUNDED
 #undef ROUNDED_FTZ
@@ -371,14 +380,18 @@ static bool build_intrinsic(plumb_mlir_decoder *d, MlirOperation op, const intri
   plumb_mlir_run r = plumb_mlir_fresh_result(d, op, 0);
   if (r.count != 1) return plumb_mlir_reject(d, "a packed type");
   plumb_dtype type = plumb_reg_type(d->b.function, r.regs[0]);
-  plumb_inst *inst = plumb_build(&d->b, row->kind == APPROX ? PLUMB_OP_APPROX
-                                        : row->kind == ROUND_INTEGRAL ? PLUMB_OP_ROUND_INT
-                                                                      : (plumb_op)row->code,
+  plumb_inst *inst = plumb_build(&d->b,
+                                 row->kind == APPROX           ? PLUMB_OP_APPROX
+                                 : row->kind == ROUND_INTEGRAL ? PLUMB_OP_ROUND_INT
+                                                               : (plumb_op)row->code,
                                  type, r.regs, 1, operands, row->arity);
   inst->flags |= row->flags;
-  if (row->kind == APPROX) inst->sub = (uint8_t)row->code;
-  else if (row->code == PLUMB_OP_MIN || row->code == PLUMB_OP_MAX) inst->sub = (uint8_t)row->round;
-  else inst->round = (uint8_t)row->round;
+  if (row->kind == APPROX)
+    inst->sub = (uint8_t)row->code;
+  else if (row->code == PLUMB_OP_MIN || row->code == PLUMB_OP_MAX)
+    inst->sub = (uint8_t)row->round;
+  else
+    inst->round = (uint8_t)row->round;
   return true;
 }
 

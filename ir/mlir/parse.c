@@ -51,11 +51,10 @@ static MlirWalkResult name_file(MlirOperation op, void *path) {
   if (!mlirLocationIsAFileLineColRange(at)) return MlirWalkResultAdvance;
   MlirStringRef file = mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(at));
   if (file.length != 1 || file.data[0] != '-') return MlirWalkResultAdvance;
-  mlirOperationSetLocation(
-      op, mlirLocationFileLineColGet(mlirLocationGetContext(at),
-                                     mlirStringRefCreateFromCString(path),
-                                     (unsigned)mlirLocationFileLineColRangeGetStartLine(at),
-                                     (unsigned)mlirLocationFileLineColRangeGetStartColumn(at)));
+  mlirOperationSetLocation(op, mlirLocationFileLineColGet(
+                                   mlirLocationGetContext(at), mlirStringRefCreateFromCString(path),
+                                   (unsigned)mlirLocationFileLineColRangeGetStartLine(at),
+                                   (unsigned)mlirLocationFileLineColRangeGetStartColumn(at)));
   return MlirWalkResultAdvance;
 }
 

@@ -43,8 +43,8 @@ static bool decode_for(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir
                              plumb_mlir_print_type(d, plumb_mlir_operand_type(op, 0)));
   plumb_reg lower = plumb_mlir_operand1(d, op, 0), upper = plumb_mlir_operand1(d, op, 1);
   plumb_reg step = plumb_mlir_operand1(d, op, 2);
-  plumb_mlir_run carried = plumb_mlir_variables(
-      d, plumb_mlir_operands(d, op, 3, mlirOperationGetNumOperands(op) - 3));
+  plumb_mlir_run carried =
+      plumb_mlir_variables(d, plumb_mlir_operands(d, op, 3, mlirOperationGetNumOperands(op) - 3));
   plumb_mlir_loop loop;
   plumb_reg iv = plumb_mlir_loop_begin_typed(
       d, &loop, type, plumb_mlir_attribute_flag(op, "unsignedCmp"), lower, upper, step);
@@ -78,8 +78,8 @@ static bool decode_while(plumb_mlir_decoder *d, MlirOperation op, const plumb_ml
   (void)row;
   plumb_function *f = d->b.function;
   MlirBlock before = plumb_mlir_body(op, 0), after = plumb_mlir_body(op, 1);
-  plumb_mlir_run carried = plumb_mlir_variables(
-      d, plumb_mlir_operands(d, op, 0, mlirOperationGetNumOperands(op)));
+  plumb_mlir_run carried =
+      plumb_mlir_variables(d, plumb_mlir_operands(d, op, 0, mlirOperationGetNumOperands(op)));
   plumb_mlir_run results = fresh_results(d, op);
   uint32_t head = plumb_block_create(f), body = plumb_block_create(f);
   uint32_t exit = plumb_block_create(f);
@@ -132,8 +132,8 @@ static bool open_space(plumb_mlir_decoder *d, space *s, size_t rank, const plumb
 static void bind_ivs(plumb_mlir_decoder *d, space *s, MlirBlock body, const plumb_reg *ids) {
   for (size_t i = 0; i < s->rank; i++) {
     plumb_reg step = plumb_mlir_capture(d, s->step[i]);
-    plumb_reg iv = plumb_mlir_add(d, plumb_mlir_capture(d, s->lower[i]),
-                                  plumb_mlir_mul(d, ids[i], step));
+    plumb_reg iv =
+        plumb_mlir_add(d, plumb_mlir_capture(d, s->lower[i]), plumb_mlir_mul(d, ids[i], step));
     plumb_mlir_bind_argument(d, body, (intptr_t)i, &iv, 1);
   }
 }
@@ -257,8 +257,7 @@ static bool decode_execute_region(plumb_mlir_decoder *d, MlirOperation op,
   return true;
 }
 
-static bool decode_index_switch(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+static bool decode_index_switch(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   const int64_t *cases;
   size_t count;
@@ -272,8 +271,8 @@ static bool decode_index_switch(plumb_mlir_decoder *d, MlirOperation op,
     MlirBlock block = plumb_mlir_body(op, i == count ? 0 : (intptr_t)i + 1);
     uint32_t otherwise = exit;
     if (i < count) {
-      plumb_reg same = plumb_build_cmp(&d->b, PLUMB_CMP_EQ, PLUMB_I64, value,
-                                       plumb_mlir_i64(d, cases[i]));
+      plumb_reg same =
+          plumb_build_cmp(&d->b, PLUMB_CMP_EQ, PLUMB_I64, value, plumb_mlir_i64(d, cases[i]));
       uint32_t chosen = plumb_block_create(d->b.function);
       otherwise = plumb_block_create(d->b.function);
       plumb_build_condbr(&d->b, same, chosen, otherwise);

@@ -34,14 +34,15 @@ static bool read_value(plumb_arena *arena, MlirType type, plumb_mlir_value *out)
 static plumb_status read_values(plumb_arena *arena, MlirType function, const char *name,
                                 bool results, const plumb_mlir_value **out_values,
                                 size_t *out_count, plumb_diag *diag) {
-  intptr_t count = results ? mlirFunctionTypeGetNumResults(function)
-                           : mlirFunctionTypeGetNumInputs(function);
+  intptr_t count =
+      results ? mlirFunctionTypeGetNumResults(function) : mlirFunctionTypeGetNumInputs(function);
   plumb_mlir_value *values = PLUMB_NEW_ARRAY(arena, plumb_mlir_value, (size_t)count + 1);
   for (intptr_t i = 0; i < count; i++) {
     MlirType type =
         results ? mlirFunctionTypeGetResult(function, i) : mlirFunctionTypeGetInput(function, i);
     if (!read_value(arena, type, &values[i]))
-      return plumb_fail(diag, PLUMB_UNSUPPORTED, NULL, 0, 0, "@%s: %s %zd has type %s: use a "
+      return plumb_fail(diag, PLUMB_UNSUPPORTED, NULL, 0, 0,
+                        "@%s: %s %zd has type %s: use a "
                         "scalar, a ranked tensor or a memref of a known element type",
                         name, results ? "result" : "input", (ssize_t)i, values[i].text);
   }
@@ -51,16 +52,14 @@ static plumb_status read_values(plumb_arena *arena, MlirType function, const cha
 }
 
 static bool symbol_is(MlirOperation op, const char *name) {
-  MlirAttribute a =
-      mlirOperationGetAttributeByName(op, mlirStringRefCreateFromCString("sym_name"));
+  MlirAttribute a = mlirOperationGetAttributeByName(op, mlirStringRefCreateFromCString("sym_name"));
   if (mlirAttributeIsNull(a) || !mlirAttributeIsAString(a)) return false;
   MlirStringRef text = mlirStringAttrGetValue(a);
   return strlen(name) == text.length && memcmp(text.data, name, text.length) == 0;
 }
 
 static void list_function(plumb_text *names, MlirOperation op) {
-  MlirAttribute a =
-      mlirOperationGetAttributeByName(op, mlirStringRefCreateFromCString("sym_name"));
+  MlirAttribute a = mlirOperationGetAttributeByName(op, mlirStringRefCreateFromCString("sym_name"));
   if (mlirAttributeIsNull(a) || !mlirAttributeIsAString(a)) return;
   MlirStringRef text = mlirStringAttrGetValue(a);
   plumb_text_printf(names, "%s@%.*s", names->length ? ", " : "", (int)text.length, text.data);

@@ -58,8 +58,7 @@ void plumb_mlir_collect_symbols(plumb_mlir_decoder *d, MlirOperation module) {
 static const char *find_in(const plumb_mlir_decoder *d, MlirOperation scope, const char *symbol) {
   for (size_t i = 0; i < d->tables->symbol_count; i++) {
     const plumb_mlir_symbol_row *row = &d->tables->symbols[i];
-    if (mlirOperationEqual(row->scope, scope) && strcmp(row->symbol, symbol) == 0)
-      return row->name;
+    if (mlirOperationEqual(row->scope, scope) && strcmp(row->symbol, symbol) == 0) return row->name;
   }
   return NULL;
 }

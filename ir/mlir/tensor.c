@@ -104,10 +104,10 @@ static bool decode_dim(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir
   /* Out of range is undefined (TensorOps.td, dim): pinned to 0. */
   plumb_reg size = plumb_mlir_i64(d, 0);
   for (size_t i = 0; i < in.rank; i++)
-    size = plumb_build3(&d->b, PLUMB_OP_SELECT, PLUMB_I64,
-                        plumb_build_cmp(&d->b, PLUMB_CMP_EQ, PLUMB_I64, index,
-                                        plumb_mlir_i64(d, (int64_t)i)),
-                        in.sizes[i], size);
+    size = plumb_build3(
+        &d->b, PLUMB_OP_SELECT, PLUMB_I64,
+        plumb_build_cmp(&d->b, PLUMB_CMP_EQ, PLUMB_I64, index, plumb_mlir_i64(d, (int64_t)i)),
+        in.sizes[i], size);
   plumb_mlir_define_result1(d, op, 0, size);
   return true;
 }
@@ -224,8 +224,8 @@ static plumb_mlir_buffer view_of(plumb_mlir_decoder *d, const plumb_mlir_buffer 
   plumb_reg *strides = PLUMB_NEW_ARRAY(d->arena, plumb_reg, part->rank + 1);
   for (size_t i = 0; i < part->rank; i++) {
     strides[i] = plumb_mlir_mul(d, whole->strides[i], part->strides[i]);
-    view.offset = plumb_mlir_add(d, view.offset,
-                                 plumb_mlir_mul(d, whole->strides[i], part->offsets[i]));
+    view.offset =
+        plumb_mlir_add(d, view.offset, plumb_mlir_mul(d, whole->strides[i], part->offsets[i]));
   }
   view.contiguous = false;
   view.sizes = part->sizes;
@@ -304,8 +304,7 @@ static bool write_slice(plumb_mlir_decoder *d, MlirOperation op, const plumb_mli
   return true;
 }
 
-static bool decode_insert_slice(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+static bool decode_insert_slice(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   plumb_mlir_run copy;
   plumb_mlir_buffer out;
@@ -350,9 +349,9 @@ static bool decode_pad(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir
   for (size_t i = 0; i < in.rank; i++) {
     source[i] = plumb_mlir_sub(d, ids[i], plumb_mlir_capture(d, low[i]));
     /* One unsigned comparison: below zero is above every size. */
-    inside = plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I1, inside,
-                          plumb_build_cmp(&d->b, PLUMB_CMP_LT_U, PLUMB_I64, source[i],
-                                          from.sizes[i]));
+    inside =
+        plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I1, inside,
+                     plumb_build_cmp(&d->b, PLUMB_CMP_LT_U, PLUMB_I64, source[i], from.sizes[i]));
   }
   plumb_mlir_if branch;
   plumb_mlir_if_begin(d, &branch, inside);
@@ -370,11 +369,11 @@ static bool decode_pad(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir
 
 static void define_reshaped(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_buffer *in,
                             const plumb_reg *sizes, size_t rank) {
-  plumb_mlir_run run =
-      plumb_mlir_contiguous(d, plumb_mlir_add(d, in->aligned,
-                                              plumb_mlir_mul(d, in->offset,
-                                                             plumb_mlir_i64(d, in->element.bytes))),
-                            sizes, rank);
+  plumb_mlir_run run = plumb_mlir_contiguous(
+      d,
+      plumb_mlir_add(d, in->aligned,
+                     plumb_mlir_mul(d, in->offset, plumb_mlir_i64(d, in->element.bytes))),
+      sizes, rank);
   plumb_mlir_define_result(d, op, 0, run.regs, run.count);
 }
 
@@ -401,8 +400,7 @@ static bool decode_collapse_shape(plumb_mlir_decoder *d, MlirOperation op,
   return true;
 }
 
-static bool decode_expand_shape(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+static bool decode_expand_shape(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   plumb_mlir_buffer in;
   intptr_t next = 1;

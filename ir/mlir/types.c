@@ -16,11 +16,16 @@ typedef struct float_row {
 } float_row;
 
 static const float_row float_rows[] = {
-    {mlirTypeIsAF32, PLUMB_F32},           {mlirTypeIsAF64, PLUMB_F64},
-    {mlirTypeIsAF16, PLUMB_F16},           {mlirTypeIsABF16, PLUMB_BF16},
-    {mlirTypeIsATF32, PLUMB_TF32},         {mlirTypeIsAFloat8E4M3FN, PLUMB_E4M3},
-    {mlirTypeIsAFloat8E5M2, PLUMB_E5M2},   {mlirTypeIsAFloat4E2M1FN, PLUMB_E2M1},
-    {mlirTypeIsAFloat6E2M3FN, PLUMB_E2M3}, {mlirTypeIsAFloat6E3M2FN, PLUMB_E3M2},
+    {mlirTypeIsAF32, PLUMB_F32},
+    {mlirTypeIsAF64, PLUMB_F64},
+    {mlirTypeIsAF16, PLUMB_F16},
+    {mlirTypeIsABF16, PLUMB_BF16},
+    {mlirTypeIsATF32, PLUMB_TF32},
+    {mlirTypeIsAFloat8E4M3FN, PLUMB_E4M3},
+    {mlirTypeIsAFloat8E5M2, PLUMB_E5M2},
+    {mlirTypeIsAFloat4E2M1FN, PLUMB_E2M1},
+    {mlirTypeIsAFloat6E2M3FN, PLUMB_E2M3},
+    {mlirTypeIsAFloat6E3M2FN, PLUMB_E3M2},
     {mlirTypeIsAFloat8E8M0FNU, PLUMB_UE8M0},
 };
 
@@ -68,8 +73,8 @@ typedef struct flat_list {
 static bool push(flat_list *list, plumb_dtype dtype, int bits, size_t times) {
   if (times > MOST_REGISTERS || list->count + times > MOST_REGISTERS)
     return plumb_mlir_reject(list->d, "a value of more than %d elements", MOST_REGISTERS);
-  list->types = plumb_arena_grow(list->d->arena, list->types, &list->capacity,
-                                 list->count + times, sizeof *list->types);
+  list->types = plumb_arena_grow(list->d->arena, list->types, &list->capacity, list->count + times,
+                                 sizeof *list->types);
   for (size_t i = 0; i < times; i++) list->types[list->count++] = dtype;
   if (times) list->bits = list->bits < 0 || list->bits == bits ? bits : 0;
   return true;
@@ -87,8 +92,7 @@ static bool push_array(flat_list *list, MlirType element, int64_t times) {
 }
 
 static bool flatten_vector(flat_list *list, MlirType type) {
-  if (mlirVectorTypeIsScalable(type))
-    return plumb_mlir_reject(list->d, "a scalable vector");
+  if (mlirVectorTypeIsScalable(type)) return plumb_mlir_reject(list->d, "a scalable vector");
   int64_t times = 1;
   for (intptr_t i = 0; i < mlirShapedTypeGetRank(type); i++) {
     times *= mlirShapedTypeGetDimSize(type, i);
@@ -139,8 +143,8 @@ static bool flatten(flat_list *list, MlirType type) {
 bool plumb_mlir_flatten(plumb_mlir_decoder *d, MlirType type, plumb_mlir_flat *out_flat) {
   plumb_mlir_tables *t = d->tables;
   void *table = t->types;
-  plumb_mlir_type_row *row = plumb_mlir_row(d->arena, t->types, &t->type_count,
-                                            &t->type_capacity, sizeof *row, type.ptr, &table);
+  plumb_mlir_type_row *row = plumb_mlir_row(d->arena, t->types, &t->type_count, &t->type_capacity,
+                                            sizeof *row, type.ptr, &table);
   t->types = table;
   if (row->known) {
     *out_flat = row->flat;
@@ -189,12 +193,18 @@ bool plumb_mlir_element_layout(plumb_mlir_decoder *d, MlirType shaped,
 
 plumb_space plumb_mlir_space_of_number(int64_t address_space) {
   switch (address_space) {
-    case 1: return PLUMB_SPACE_GLOBAL;
-    case 3: return PLUMB_SPACE_SHARED;
-    case 4: return PLUMB_SPACE_CONST;
-    case 5: return PLUMB_SPACE_LOCAL;
-    case 101: return PLUMB_SPACE_PARAM;
-    default: return PLUMB_SPACE_GENERIC;
+    case 1:
+      return PLUMB_SPACE_GLOBAL;
+    case 3:
+      return PLUMB_SPACE_SHARED;
+    case 4:
+      return PLUMB_SPACE_CONST;
+    case 5:
+      return PLUMB_SPACE_LOCAL;
+    case 101:
+      return PLUMB_SPACE_PARAM;
+    default:
+      return PLUMB_SPACE_GENERIC;
   }
 }
 
@@ -209,9 +219,8 @@ static void copy_text(MlirStringRef part, void *data) {
 
 plumb_space plumb_mlir_memory_space(MlirType memref) {
   if (mlirTypeIsATensor(memref)) return PLUMB_SPACE_GENERIC;
-  MlirAttribute space = mlirTypeIsAUnrankedMemRef(memref)
-                            ? mlirUnrankedMemrefGetMemorySpace(memref)
-                            : mlirMemRefTypeGetMemorySpace(memref);
+  MlirAttribute space = mlirTypeIsAUnrankedMemRef(memref) ? mlirUnrankedMemrefGetMemorySpace(memref)
+                                                          : mlirMemRefTypeGetMemorySpace(memref);
   if (mlirAttributeIsNull(space)) return PLUMB_SPACE_GENERIC;
   if (mlirAttributeIsAInteger(space))
     return plumb_mlir_space_of_number(mlirIntegerAttrGetValueInt(space));

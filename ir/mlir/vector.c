@@ -53,12 +53,10 @@ static bool decode_same(plumb_mlir_decoder *d, MlirOperation op, const plumb_mli
   return true;
 }
 
-static bool decode_to_elements(plumb_mlir_decoder *d, MlirOperation op,
-                               const plumb_mlir_op *row) {
+static bool decode_to_elements(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   plumb_mlir_run run = plumb_mlir_operand(d, op, 0);
-  for (size_t i = 0; i < run.count; i++)
-    plumb_mlir_define_result1(d, op, (intptr_t)i, run.regs[i]);
+  for (size_t i = 0; i < run.count; i++) plumb_mlir_define_result1(d, op, (intptr_t)i, run.regs[i]);
   return true;
 }
 
@@ -133,8 +131,7 @@ static bool decode_interleave(plumb_mlir_decoder *d, MlirOperation op, const plu
   return true;
 }
 
-static bool decode_deinterleave(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+static bool decode_deinterleave(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   plumb_mlir_run a = plumb_mlir_operand(d, op, 0);
   for (size_t odd = 0; odd < 2; odd++) {
@@ -167,8 +164,8 @@ static bool decode_bitcast(plumb_mlir_decoder *d, MlirOperation op, const plumb_
       plumb_build_store(&d->b, from.types[i], PLUMB_SPACE_LOCAL, address, (int64_t)(i * in),
                         run.regs[i]);
     for (size_t i = 0; i < to.count; i++)
-      regs[i] = plumb_build_load(&d->b, to.types[i], PLUMB_SPACE_LOCAL, address,
-                                 (int64_t)(i * out));
+      regs[i] =
+          plumb_build_load(&d->b, to.types[i], PLUMB_SPACE_LOCAL, address, (int64_t)(i * out));
   }
   plumb_mlir_define_result(d, op, 0, regs, to.count);
   return true;
@@ -229,8 +226,8 @@ static plumb_reg position_is(plumb_mlir_decoder *d, const position *p, size_t in
       if (p->values[i] != coords[i]) return PLUMB_NO_REG;
       continue;
     }
-    plumb_reg same = plumb_build_cmp(&d->b, PLUMB_CMP_EQ, PLUMB_I64, p->regs[i],
-                                     plumb_mlir_i64(d, coords[i]));
+    plumb_reg same =
+        plumb_build_cmp(&d->b, PLUMB_CMP_EQ, PLUMB_I64, p->regs[i], plumb_mlir_i64(d, coords[i]));
     all = all == PLUMB_NO_REG ? same : plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I1, all, same);
   }
   return all;
@@ -255,8 +252,8 @@ static bool decode_extract(plumb_mlir_decoder *d, MlirOperation op, const plumb_
     plumb_reg here = position_is(d, &p, c);
     if (here == PLUMB_NO_REG) continue;
     for (size_t j = 0; j < p.width; j++)
-      regs[j] = plumb_build3(&d->b, PLUMB_OP_SELECT, flat.types[j], here,
-                             run.regs[c * p.width + j], regs[j]);
+      regs[j] = plumb_build3(&d->b, PLUMB_OP_SELECT, flat.types[j], here, run.regs[c * p.width + j],
+                             regs[j]);
   }
   plumb_mlir_define_result(d, op, 0, regs, p.width);
   return true;
@@ -280,9 +277,9 @@ static bool decode_insert(plumb_mlir_decoder *d, MlirOperation op, const plumb_m
     if (!p.is_static && here == PLUMB_NO_REG) continue;
     for (size_t j = 0; j < p.width; j++) {
       plumb_reg *to = &regs[c * p.width + j];
-      *to = p.is_static ? part.regs[j]
-                        : plumb_build3(&d->b, PLUMB_OP_SELECT, flat.types[0], here, part.regs[j],
-                                       *to);
+      *to = p.is_static
+                ? part.regs[j]
+                : plumb_build3(&d->b, PLUMB_OP_SELECT, flat.types[0], here, part.regs[j], *to);
     }
   }
   plumb_mlir_define_result(d, op, 0, regs, whole.count);
@@ -376,8 +373,7 @@ static bool decode_constant_mask(plumb_mlir_decoder *d, MlirOperation op,
   return true;
 }
 
-static bool decode_create_mask(plumb_mlir_decoder *d, MlirOperation op,
-                               const plumb_mlir_op *row) {
+static bool decode_create_mask(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   plumb_vector_shape shape;
   if (!result_shape(d, op, &shape)) return false;
@@ -387,9 +383,9 @@ static bool decode_create_mask(plumb_mlir_decoder *d, MlirOperation op,
     plumb_vector_split(&shape, i, coords);
     regs[i] = plumb_constant(d->program, PLUMB_I1, 1);
     for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
-      plumb_reg below = plumb_build_cmp(&d->b, PLUMB_CMP_LT_S, PLUMB_I64,
-                                        plumb_mlir_i64(d, coords[k]),
-                                        plumb_mlir_operand1(d, op, k));
+      plumb_reg below =
+          plumb_build_cmp(&d->b, PLUMB_CMP_LT_S, PLUMB_I64, plumb_mlir_i64(d, coords[k]),
+                          plumb_mlir_operand1(d, op, k));
       regs[i] = k ? plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I1, regs[i], below) : below;
     }
   }

@@ -29,7 +29,7 @@ plumb_vector_maskable plumb_vector_reduction, plumb_vector_multi_reduction, plum
     plumb_vector_gather, plumb_vector_scatter;
 
 /* The operations of vector_memory.c and vector_reduce.c. */
-plumb_mlir_handler plumb_vector_decode_load, plumb_vector_decode_store,
-    plumb_vector_decode_masked, plumb_vector_decode_packed, plumb_vector_decode_mask;
+plumb_mlir_handler plumb_vector_decode_load, plumb_vector_decode_store, plumb_vector_decode_masked,
+    plumb_vector_decode_packed, plumb_vector_decode_mask;
 
 #endif

@@ -52,8 +52,8 @@ static void load_guarded(plumb_mlir_decoder *d, const plumb_mlir_buffer *base, c
   unsigned bytes = plumb_dtype_bytes(base->element.dtype);
   set_guard(d, guard);
   for (size_t i = 0; i < count; i++) {
-    plumb_inst *inst = plumb_build(&d->b, PLUMB_OP_LOAD, base->element.dtype, &merged.regs[i], 1,
-                                   &address, 1);
+    plumb_inst *inst =
+        plumb_build(&d->b, PLUMB_OP_LOAD, base->element.dtype, &merged.regs[i], 1, &address, 1);
     inst->space = (uint8_t)base->space;
     inst->imm = (int64_t)(i * bytes);
   }
@@ -61,8 +61,8 @@ static void load_guarded(plumb_mlir_decoder *d, const plumb_mlir_buffer *base, c
   memcpy(out_regs, merged.regs, count * sizeof *out_regs);
 }
 
-static void store_guarded(plumb_mlir_decoder *d, const plumb_mlir_buffer *base,
-                          const plumb_reg *at, plumb_reg guard, const plumb_reg *regs) {
+static void store_guarded(plumb_mlir_decoder *d, const plumb_mlir_buffer *base, const plumb_reg *at,
+                          plumb_reg guard, const plumb_reg *regs) {
   bool never;
   guard = known_guard(d, guard, &never);
   if (never) return;
@@ -86,8 +86,7 @@ static void offset_indices(plumb_mlir_decoder *d, const plumb_mlir_buffer *base,
   for (size_t i = 0; i < base->rank; i++) {
     size_t from_end = base->rank - i;
     out_at[i] = from_end <= shape->rank
-                    ? plumb_mlir_add(d, first[i],
-                                     plumb_mlir_i64(d, coords[shape->rank - from_end]))
+                    ? plumb_mlir_add(d, first[i], plumb_mlir_i64(d, coords[shape->rank - from_end]))
                     : first[i];
   }
 }
@@ -114,8 +113,7 @@ bool plumb_vector_decode_load(plumb_mlir_decoder *d, MlirOperation op, const plu
   plumb_mlir_buffer base;
   plumb_vector_shape shape;
   plumb_reg first[MAX_RANK], at[MAX_RANK];
-  if (!open_base(d, op, 0, &base) ||
-      !access_shape(d, &base, plumb_mlir_result_type(op, 0), &shape))
+  if (!open_base(d, op, 0, &base) || !access_shape(d, &base, plumb_mlir_result_type(op, 0), &shape))
     return false;
   read_indices(d, op, 1, base.rank, first);
   size_t width = base.element.count;
@@ -128,8 +126,7 @@ bool plumb_vector_decode_load(plumb_mlir_decoder *d, MlirOperation op, const plu
   return true;
 }
 
-bool plumb_vector_decode_store(plumb_mlir_decoder *d, MlirOperation op,
-                               const plumb_mlir_op *row) {
+bool plumb_vector_decode_store(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   plumb_mlir_buffer base;
   plumb_vector_shape shape;
@@ -147,8 +144,7 @@ bool plumb_vector_decode_store(plumb_mlir_decoder *d, MlirOperation op,
 }
 
 /* (base, indices..., mask, passthru or value); code 1: a store. */
-bool plumb_vector_decode_masked(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+bool plumb_vector_decode_masked(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   plumb_mlir_buffer base;
   plumb_vector_shape shape;
   plumb_reg first[MAX_RANK], at[MAX_RANK];
@@ -157,31 +153,36 @@ bool plumb_vector_decode_masked(plumb_mlir_decoder *d, MlirOperation op,
   if (base.element.count != 1) return plumb_mlir_reject(d, "a buffer of vectors");
   read_indices(d, op, 1, base.rank, first);
   if (!plumb_vector_shape_of(d, plumb_mlir_operand_type(op, next + 1), &shape)) return false;
-  plumb_mlir_run mask = plumb_mlir_operand(d, op, next), value = plumb_mlir_operand(d, op, next + 1);
+  plumb_mlir_run mask = plumb_mlir_operand(d, op, next),
+                 value = plumb_mlir_operand(d, op, next + 1);
   plumb_reg *regs = PLUMB_NEW_ARRAY(d->arena, plumb_reg, shape.count + 1);
   for (size_t i = 0; i < shape.count; i++) {
     offset_indices(d, &base, first, &shape, i, at);
-    if (row->code) store_guarded(d, &base, at, mask.regs[i], &value.regs[i]);
-    else load_guarded(d, &base, at, mask.regs[i], &value.regs[i], &regs[i]);
+    if (row->code)
+      store_guarded(d, &base, at, mask.regs[i], &value.regs[i]);
+    else
+      load_guarded(d, &base, at, mask.regs[i], &value.regs[i], &regs[i]);
   }
   if (!row->code) plumb_mlir_define_result(d, op, 0, regs, shape.count);
   return true;
 }
 
 /* expandload, compressstore: active elements lie side by side in memory. */
-bool plumb_vector_decode_packed(plumb_mlir_decoder *d, MlirOperation op,
-                                const plumb_mlir_op *row) {
+bool plumb_vector_decode_packed(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   plumb_mlir_buffer base;
   plumb_reg at[MAX_RANK];
   if (!open_base(d, op, 0, &base)) return false;
   intptr_t next = 1 + (intptr_t)base.rank;
   if (base.element.count != 1 || !base.rank) return plumb_mlir_reject(d, "a buffer of vectors");
   read_indices(d, op, 1, base.rank, at);
-  plumb_mlir_run mask = plumb_mlir_operand(d, op, next), value = plumb_mlir_operand(d, op, next + 1);
+  plumb_mlir_run mask = plumb_mlir_operand(d, op, next),
+                 value = plumb_mlir_operand(d, op, next + 1);
   plumb_reg *regs = PLUMB_NEW_ARRAY(d->arena, plumb_reg, value.count + 1);
   for (size_t i = 0; i < value.count; i++) {
-    if (row->code) store_guarded(d, &base, at, mask.regs[i], &value.regs[i]);
-    else load_guarded(d, &base, at, mask.regs[i], &value.regs[i], &regs[i]);
+    if (row->code)
+      store_guarded(d, &base, at, mask.regs[i], &value.regs[i]);
+    else
+      load_guarded(d, &base, at, mask.regs[i], &value.regs[i], &regs[i]);
     plumb_reg step = plumb_build_cvt(&d->b, PLUMB_I64, PLUMB_I1, mask.regs[i], 0, PLUMB_RN);
     at[base.rank - 1] = plumb_mlir_add(d, at[base.rank - 1], step);
   }
@@ -217,8 +218,8 @@ static void gather_indices(plumb_mlir_decoder *d, const gathering *g, size_t i, 
   plumb_reg index = g->indices.regs[i];
   if (type != PLUMB_I64) {
     index = plumb_mlir_extend(d, type, g->index_flat.bits, index);
-    index = plumb_build_cvt(&d->b, PLUMB_I64, type, index, (uint32_t)PLUMB_FLAG_SRC_SIGNED,
-                            PLUMB_RN);
+    index =
+        plumb_build_cvt(&d->b, PLUMB_I64, type, index, (uint32_t)PLUMB_FLAG_SRC_SIGNED, PLUMB_RN);
   }
   memcpy(out_at, g->offsets, g->base.rank * sizeof *out_at);
   out_at[g->base.rank - 1] = plumb_mlir_add(d, out_at[g->base.rank - 1], index);
@@ -266,7 +267,7 @@ typedef struct transfer {
   plumb_vector_shape shape; /* of the dimensions that the map has */
   int dims[PLUMB_VECTOR_DIMS];
   const int64_t *in_bounds;
-  plumb_vector_shape mask_shape; /* the base dimensions that are used, in their order */
+  plumb_vector_shape mask_shape;       /* the base dimensions that are used, in their order */
   size_t mask_dims[PLUMB_VECTOR_DIMS]; /* vector dimension of each */
 } transfer;
 
@@ -323,8 +324,9 @@ static plumb_reg transfer_point(plumb_mlir_decoder *d, const transfer *t, size_t
     *at = plumb_mlir_add(d, *at, plumb_mlir_i64(d, coords[k]));
     /* Unsigned: an index below zero is out of bounds too. */
     if (!t->in_bounds[k])
-      guard = both(d, guard, plumb_build_cmp(&d->b, PLUMB_CMP_LT_U, PLUMB_I64, *at,
-                                             t->base.sizes[t->dims[k]]));
+      guard =
+          both(d, guard,
+               plumb_build_cmp(&d->b, PLUMB_CMP_LT_U, PLUMB_I64, *at, t->base.sizes[t->dims[k]]));
   }
   for (size_t k = 0; k < t->mask_shape.rank; k++) at_mask[k] = coords[t->mask_dims[k]];
   size_t bit = plumb_vector_join(&t->mask_shape, at_mask);
@@ -338,8 +340,7 @@ bool plumb_vector_transfer_read(plumb_mlir_decoder *d, MlirOperation op, const p
                                 size_t mask_count, const plumb_reg *passthru) {
   transfer t;
   plumb_reg at[MAX_RANK];
-  if (!open_base(d, op, 0, &t.base) ||
-      !open_transfer(d, op, plumb_mlir_result_type(op, 0), 1, &t))
+  if (!open_base(d, op, 0, &t.base) || !open_transfer(d, op, plumb_mlir_result_type(op, 0), 1, &t))
     return false;
   intptr_t next = 1 + (intptr_t)t.base.rank;
   plumb_mlir_run padding = plumb_mlir_operand(d, op, next), own = {NULL, 0};

@@ -40,16 +40,23 @@ static plumb_reg neutral(plumb_mlir_decoder *d, plumb_mlir_combine kind, plumb_d
   bool is_float = plumb_dtype_is_float(type);
   switch (kind) {
     case PLUMB_MLIR_MUL:
-      return is_float ? plumb_mlir_constant_double(d, type, 1) : plumb_constant(d->program, type, 1);
+      return is_float ? plumb_mlir_constant_double(d, type, 1)
+                      : plumb_constant(d->program, type, 1);
     case PLUMB_MLIR_MIN_U:
-    case PLUMB_MLIR_AND: return plumb_constant(d->program, type, ones);
-    case PLUMB_MLIR_MIN_S: return plumb_constant(d->program, type, ones >> 1);
-    case PLUMB_MLIR_MAX_S: return plumb_constant(d->program, type, UINT64_C(1) << (width - 1));
+    case PLUMB_MLIR_AND:
+      return plumb_constant(d->program, type, ones);
+    case PLUMB_MLIR_MIN_S:
+      return plumb_constant(d->program, type, ones >> 1);
+    case PLUMB_MLIR_MAX_S:
+      return plumb_constant(d->program, type, UINT64_C(1) << (width - 1));
     case PLUMB_MLIR_MINNUMF:
-    case PLUMB_MLIR_MINIMUMF: return plumb_mlir_constant_double(d, type, __builtin_inf());
+    case PLUMB_MLIR_MINIMUMF:
+      return plumb_mlir_constant_double(d, type, __builtin_inf());
     case PLUMB_MLIR_MAXNUMF:
-    case PLUMB_MLIR_MAXIMUMF: return plumb_mlir_constant_double(d, type, -__builtin_inf());
-    default: return plumb_constant(d->program, type, 0);
+    case PLUMB_MLIR_MAXIMUMF:
+      return plumb_mlir_constant_double(d, type, -__builtin_inf());
+    default:
+      return plumb_constant(d->program, type, 0);
   }
 }
 
@@ -65,12 +72,11 @@ typedef struct folding {
 static plumb_reg combine(plumb_mlir_decoder *d, const folding *f, plumb_reg acc, plumb_reg value) {
   bool open = f->terms && plumb_dtype_is_float(f->type) &&
               (f->kind == PLUMB_MLIR_ADD || f->kind == PLUMB_MLIR_MUL);
-  if (!open)
-    return plumb_mlir_build_combine(d, f->kind, f->type, f->bits, f->flags, acc, value);
+  if (!open) return plumb_mlir_build_combine(d, f->kind, f->type, f->bits, f->flags, acc, value);
   plumb_reg r = plumb_reg_create(d->b.function, f->type);
-  plumb_build(&d->b, f->kind == PLUMB_MLIR_ADD ? PLUMB_OP_REDUCE_ADD : PLUMB_OP_REDUCE_MUL,
-              f->type, &r, 1,
-              (plumb_reg[]){acc, value, plumb_mlir_i64(d, (int64_t)f->terms)}, 3)->flags |= f->flags;
+  plumb_build(&d->b, f->kind == PLUMB_MLIR_ADD ? PLUMB_OP_REDUCE_ADD : PLUMB_OP_REDUCE_MUL, f->type,
+              &r, 1, (plumb_reg[]){acc, value, plumb_mlir_i64(d, (int64_t)f->terms)}, 3)
+      ->flags |= f->flags;
   return r;
 }
 
@@ -103,7 +109,7 @@ bool plumb_vector_reduction(plumb_mlir_decoder *d, MlirOperation op, const plumb
   bool has_acc = mlirOperationGetNumOperands(op) > 1;
   if (f.flags & (uint32_t)PLUMB_FLAG_REASSOC) f.terms = v.count + has_acc;
   size_t i = 0;
-  plumb_reg acc = has_acc ? plumb_mlir_operand1(d, op, 1)
+  plumb_reg acc = has_acc            ? plumb_mlir_operand1(d, op, 1)
                   : mask || !v.count ? neutral(d, f.kind, f.type, f.bits)
                                      : v.regs[i++];
   plumb_reg started = plumb_constant(d->program, PLUMB_I1, has_acc);
@@ -257,7 +263,7 @@ bool plumb_vector_outerproduct(plumb_mlir_decoder *d, MlirOperation op, const pl
   for (size_t i = 0; i < count; i++) {
     regs[i] = product(d, &f, a.regs[i / b.count], b.regs[i % b.count]);
     if (acc.regs) regs[i] = combine(d, &f, acc.regs[i], regs[i]);
-    plumb_reg off = passthru ? passthru[i]
+    plumb_reg off = passthru   ? passthru[i]
                     : acc.regs ? acc.regs[i]
                                : plumb_constant(d->program, f.type, 0);
     if (mask) regs[i] = choose(d, f.type, mask[i], regs[i], off);

@@ -8,8 +8,8 @@
 
 typedef enum ptx_token_kind {
   PTX_END,
-  PTX_NAME,      /* identifier, `%tid.x` and `_` included */
-  PTX_DOT,       /* directive or suffix: text starts after the dot */
+  PTX_NAME, /* identifier, `%tid.x` and `_` included */
+  PTX_DOT,  /* directive or suffix: text starts after the dot */
   PTX_INT,
   PTX_F32,
   PTX_F64,
@@ -68,7 +68,7 @@ enum { PTX_MAX_PARTS = 24 };
 
 typedef struct ptx_statement {
   ptx_statement_kind kind;
-  const char *name; /* label, or the mnemonic up to the first dot */
+  const char *name;                 /* label, or the mnemonic up to the first dot */
   const char *parts[PTX_MAX_PARTS]; /* suffixes without their dots */
   size_t part_count;
   const char *guard;
@@ -88,7 +88,14 @@ typedef struct ptx_init {
   uint64_t mask; /* 0: the whole address */
 } ptx_init;
 
-typedef enum ptx_space { PTX_REG, PTX_PARAM, PTX_LOCAL, PTX_SHARED, PTX_GLOBAL, PTX_CONST } ptx_space;
+typedef enum ptx_space {
+  PTX_REG,
+  PTX_PARAM,
+  PTX_LOCAL,
+  PTX_SHARED,
+  PTX_GLOBAL,
+  PTX_CONST
+} ptx_space;
 
 typedef struct ptx_variable {
   ptx_space space;
@@ -97,9 +104,9 @@ typedef struct ptx_variable {
   uint32_t vector;  /* 1, 2, 4 */
   uint32_t align;
   bool is_array;
-  bool unsized;    /* [] */
+  bool unsized; /* [] */
   uint64_t elements;
-  uint64_t range;  /* registers: %r<range>, 0 for a single one */
+  uint64_t range; /* registers: %r<range>, 0 for a single one */
   bool external, is_weak;
   uint32_t scope;
   ptx_init *inits;

@@ -29,7 +29,8 @@ static bool predicate(const char *text, ptx_type t, plumb_cmp *out) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     if (strcmp(rows[i].text, text) != 0) continue;
     int cmp = plumb_dtype_is_float(t.dtype) ? rows[i].is_float
-              : t.is_signed ? rows[i].is_signed : rows[i].is_unsigned;
+              : t.is_signed                 ? rows[i].is_signed
+                                            : rows[i].is_unsigned;
     *out = (plumb_cmp)cmp;
     return cmp >= 0;
   }
@@ -39,14 +40,15 @@ static bool predicate(const char *text, ptx_type t, plumb_cmp *out) {
 static bool bool_op(const ptx_decoder *d, plumb_op *out) {
   if (d->s->part_count < 2) return false;
   const char *text = d->s->parts[1];
-  *out = strcmp(text, "and") == 0 ? PLUMB_OP_AND
-         : strcmp(text, "or") == 0 ? PLUMB_OP_OR
-         : strcmp(text, "xor") == 0 ? PLUMB_OP_XOR : PLUMB_OP_COUNT;
+  *out = strcmp(text, "and") == 0   ? PLUMB_OP_AND
+         : strcmp(text, "or") == 0  ? PLUMB_OP_OR
+         : strcmp(text, "xor") == 0 ? PLUMB_OP_XOR
+                                    : PLUMB_OP_COUNT;
   return *out != PLUMB_OP_COUNT;
 }
 
-static plumb_reg compare(ptx_decoder *d, plumb_cmp cmp, plumb_dtype type, plumb_reg a,
-                         plumb_reg b, plumb_reg result) {
+static plumb_reg compare(ptx_decoder *d, plumb_cmp cmp, plumb_dtype type, plumb_reg a, plumb_reg b,
+                         plumb_reg result) {
   plumb_inst *i = ptx_build(d, PLUMB_OP_CMP, PLUMB_I1, result, (plumb_reg[]){a, b}, 2);
   i->sub = (uint8_t)cmp;
   i->type2 = (uint8_t)type;
@@ -94,8 +96,10 @@ bool ptx_emit_setp(ptx_decoder *d) {
 
 /* True is all ones in an integer destination and 1.0 in a float one (9.7.6.1). */
 static uint64_t true_bits(plumb_dtype t) {
-  return t == PLUMB_F32 ? 0x3f800000u : t == PLUMB_F16 ? 0x3c00u : t == PLUMB_BF16 ? 0x3f80u
-                                                                                  : UINT64_MAX;
+  return t == PLUMB_F32    ? 0x3f800000u
+         : t == PLUMB_F16  ? 0x3c00u
+         : t == PLUMB_BF16 ? 0x3f80u
+                           : UINT64_MAX;
 }
 
 bool ptx_emit_set(ptx_decoder *d) {
@@ -144,8 +148,8 @@ bool ptx_emit_slct(ptx_decoder *d) {
   plumb_dtype t = d->types[0].container, ct = d->types[1].dtype;
   plumb_reg a = ptx_src(d, 1, t), b = ptx_src(d, 2, t), c = ptx_src(d, 3, ct);
   plumb_reg p = plumb_reg_create(d->f, PLUMB_I1);
-  compare(d, plumb_dtype_is_float(ct) ? PLUMB_CMP_OGE : PLUMB_CMP_GE_S, ct, c,
-          ptx_const(d, ct, 0), p);
+  compare(d, plumb_dtype_is_float(ct) ? PLUMB_CMP_OGE : PLUMB_CMP_GE_S, ct, c, ptx_const(d, ct, 0),
+          p);
   plumb_reg r = ptx_dst(d, 0, t);
   ptx_build(d, PLUMB_OP_SELECT, t, r, (plumb_reg[]){p, a, b}, 3);
   return ptx_done(d, 0, t, d->types[0].is_signed, r);
@@ -155,8 +159,8 @@ bool ptx_emit_testp(ptx_decoder *d) {
   static const struct {
     const char *text;
     int64_t mask; /* LLVM's is.fpclass bits */
-  } rows[] = {{"finite", 0x1f8}, {"infinite", 0x204},  {"number", 0x3fc},
-              {"notanumber", 0x3}, {"normal", 0x108}, {"subnormal", 0x90}};
+  } rows[] = {{"finite", 0x1f8},   {"infinite", 0x204}, {"number", 0x3fc},
+              {"notanumber", 0x3}, {"normal", 0x108},   {"subnormal", 0x90}};
   if (d->type_count != 1) return false;
   plumb_dtype t = d->types[0].dtype;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -46,7 +46,8 @@ bool ptx_emit_bra(ptx_decoder *d) {
 /* An index outside the list is undefined behaviour (9.7.12.4). */
 bool ptx_emit_brx(ptx_decoder *d) {
   const ptx_operand *o = ptx_op(d, 1);
-  ptx_symbol *s = o && o->kind == PTX_OPERAND_NAME ? ptx_symbol_find(d, d->s->scope, o->name) : NULL;
+  ptx_symbol *s =
+      o && o->kind == PTX_OPERAND_NAME ? ptx_symbol_find(d, d->s->scope, o->name) : NULL;
   if (!s || s->kind != PTX_SYMBOL_LIST || !s->list->target_count) return false;
   const ptx_list *list = s->list;
   uint32_t *table = PLUMB_NEW_ARRAY(d->arena, uint32_t, list->target_count + 1);
@@ -81,7 +82,9 @@ bool ptx_emit_trap(ptx_decoder *d) {
   return true;
 }
 
-bool ptx_is_aggregate(const ptx_variable *v) { return v->is_array || v->vector > 1; }
+bool ptx_is_aggregate(const ptx_variable *v) {
+  return v->is_array || v->vector > 1;
+}
 
 static uint64_t variable_bytes(const ptx_variable *v) {
   return v->elements * v->vector * ptx_type_bytes(v->type);
@@ -189,7 +192,8 @@ bool ptx_emit_call(ptx_decoder *d) {
   }
   const ptx_operand *proto = ptx_op(d, at);
   ptx_symbol *p = proto && proto->kind == PTX_OPERAND_NAME
-                      ? ptx_symbol_find(d, d->s->scope, proto->name) : NULL;
+                      ? ptx_symbol_find(d, d->s->scope, proto->name)
+                      : NULL;
   if (!p || p->kind != PTX_SYMBOL_LIST) return false;
   const ptx_list *l = p->list;
   signature sig = {l->inputs, l->outputs, l->input_count, l->output_count};

@@ -5,9 +5,9 @@ static bool space_named(const char *text, plumb_space *out) {
   static const struct {
     const char *text;
     plumb_space space;
-  } rows[] = {{"global", PLUMB_SPACE_GLOBAL}, {"shared", PLUMB_SPACE_SHARED},
+  } rows[] = {{"global", PLUMB_SPACE_GLOBAL},      {"shared", PLUMB_SPACE_SHARED},
               {"shared::cta", PLUMB_SPACE_SHARED}, {"local", PLUMB_SPACE_LOCAL},
-              {"const", PLUMB_SPACE_CONST}, {"param", PLUMB_SPACE_PARAM},
+              {"const", PLUMB_SPACE_CONST},        {"param", PLUMB_SPACE_PARAM},
               {"param::entry", PLUMB_SPACE_PARAM}, {"shared::cluster", PLUMB_SPACE_SHARED}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (strcmp(rows[i].text, text) == 0) {
@@ -86,9 +86,9 @@ static bool rounding(const ptx_decoder *d, plumb_round *out, bool *out_integral)
     const char *text;
     plumb_round round;
     bool integral;
-  } rows[] = {{"rn", PLUMB_RN, false},  {"rz", PLUMB_RZ, false},  {"rm", PLUMB_RM, false},
-              {"rp", PLUMB_RP, false},  {"rna", PLUMB_RNA, false}, {"rni", PLUMB_RN, true},
-              {"rzi", PLUMB_RZ, true},  {"rmi", PLUMB_RM, true},  {"rpi", PLUMB_RP, true}};
+  } rows[] = {{"rn", PLUMB_RN, false}, {"rz", PLUMB_RZ, false},   {"rm", PLUMB_RM, false},
+              {"rp", PLUMB_RP, false}, {"rna", PLUMB_RNA, false}, {"rni", PLUMB_RN, true},
+              {"rzi", PLUMB_RZ, true}, {"rmi", PLUMB_RM, true},   {"rpi", PLUMB_RP, true}};
   *out = PLUMB_RN;
   *out_integral = false;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

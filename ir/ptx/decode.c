@@ -5,8 +5,9 @@
 #include "ir/ptx/ptx.h"
 
 static plumb_space program_space(ptx_space space) {
-  return space == PTX_SHARED ? PLUMB_SPACE_SHARED
-         : space == PTX_CONST ? PLUMB_SPACE_CONST : PLUMB_SPACE_GLOBAL;
+  return space == PTX_SHARED  ? PLUMB_SPACE_SHARED
+         : space == PTX_CONST ? PLUMB_SPACE_CONST
+                              : PLUMB_SPACE_GLOBAL;
 }
 
 static uint32_t alignment(const ptx_variable *v) {
@@ -35,7 +36,8 @@ static plumb_status initialise(ptx_decoder *d, const ptx_variable *v, plumb_glob
     const ptx_init *init = &v->inits[i];
     uint64_t at = i * width;
     if (!init->symbol) {
-      for (uint32_t b = 0; b < width && b < 8; b++) bytes[at + b] = (uint8_t)(init->bits >> (8 * b));
+      for (uint32_t b = 0; b < width && b < 8; b++)
+        bytes[at + b] = (uint8_t)(init->bits >> (8 * b));
       continue;
     }
     if (init->mask > 0xff) continue; /* a further byte of the address that 0xFF began */
@@ -104,8 +106,8 @@ static plumb_status declare_local(ptx_decoder *d, const ptx_variable *v) {
       return PLUMB_OK;
     default: {
       bool taken = plumb_program_find_global(d->program, v->name) != SIZE_MAX;
-      return add_global(d, v, taken ? plumb_arena_printf(d->arena, "%s.%s", d->f->name, v->name)
-                                    : v->name);
+      return add_global(
+          d, v, taken ? plumb_arena_printf(d->arena, "%s.%s", d->f->name, v->name) : v->name);
     }
   }
 }
@@ -139,8 +141,8 @@ static void unsupported(ptx_decoder *d) {
   size_t n = !o ? 0 : o->kind == PTX_OPERAND_NAME ? 1 : o->count;
   for (size_t i = 0; i < n && count < 16 && o->kind != PTX_OPERAND_ADDRESS; i++) {
     const ptx_operand *item = o->kind == PTX_OPERAND_NAME ? o : &o->items[i];
-    ptx_symbol *s = item->kind == PTX_OPERAND_NAME
-                        ? ptx_symbol_find(d, d->s->scope, item->name) : NULL;
+    ptx_symbol *s =
+        item->kind == PTX_OPERAND_NAME ? ptx_symbol_find(d, d->s->scope, item->name) : NULL;
     if (s && s->kind == PTX_SYMBOL_REG) results[count++] = s->reg;
   }
   char *text = plumb_arena_printf(d->arena, "PTX line %d: %s", d->s->line, d->s->text);
@@ -277,9 +279,9 @@ static void signature(ptx_decoder *d, const ptx_function *fn, plumb_function *f)
       f->result_types[results++] = ptx_register_type(fn->outputs[i].type);
   f->result_count = results;
   for (size_t i = 0; i < fn->input_count; i++)
-    plumb_function_add_param(f, fn->inputs[i].name,
-                             ptx_is_aggregate(&fn->inputs[i])
-                                 ? PLUMB_I64 : ptx_register_type(fn->inputs[i].type));
+    plumb_function_add_param(
+        f, fn->inputs[i].name,
+        ptx_is_aggregate(&fn->inputs[i]) ? PLUMB_I64 : ptx_register_type(fn->inputs[i].type));
 }
 
 static const ptx_variable *parameter(const ptx_function *fn, size_t i) {
@@ -330,7 +332,8 @@ plumb_status plumb_ptx_decode(plumb_program *p, const char *path, const char *te
   ptx_decoder d = {.arena = p->arena, .program = p, .module = &module, .diag = diag};
   for (size_t i = 0; i < module.variable_count; i++)
     PLUMB_TRY(add_global(&d, &module.variables[i], module.variables[i].name));
-  plumb_function **functions = PLUMB_NEW_ARRAY(p->arena, plumb_function *, module.function_count + 1);
+  plumb_function **functions =
+      PLUMB_NEW_ARRAY(p->arena, plumb_function *, module.function_count + 1);
   for (size_t i = 0; i < module.function_count; i++) {
     const ptx_function *fn = &module.functions[i];
     if (definition(&module, fn) != fn) continue;

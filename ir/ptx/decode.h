@@ -18,7 +18,7 @@ typedef struct ptx_type {
 } ptx_type;
 
 typedef enum ptx_symbol_kind {
-  PTX_SYMBOL_REG,    /* `reg` (a run for vectors); ranges make one a name on use */
+  PTX_SYMBOL_REG, /* `reg` (a run for vectors); ranges make one a name on use */
   PTX_SYMBOL_RANGE,
   PTX_SYMBOL_GLOBAL, /* `value` is the global's number */
   PTX_SYMBOL_FRAME,  /* `value` is the byte offset in the frame */
@@ -51,10 +51,10 @@ typedef struct ptx_decoder {
   const ptx_statement *s;
   ptx_type types[8]; /* of the type suffixes, in order */
   size_t type_count;
-  plumb_reg carry;        /* CC.CF */
-  plumb_reg *hidden;      /* one an output: address that an aggregate result is copied to */
-  uint32_t after;         /* block after a guarded control instruction, or UINT32_MAX */
-  bool unknown;           /* an operand had no meaning here */
+  plumb_reg carry;   /* CC.CF */
+  plumb_reg *hidden; /* one an output: address that an aggregate result is copied to */
+  uint32_t after;    /* block after a guarded control instruction, or UINT32_MAX */
+  bool unknown;      /* an operand had no meaning here */
   plumb_status status;
   plumb_diag *diag;
   ptx_symbol **buckets;
@@ -84,7 +84,8 @@ plumb_reg ptx_src(ptx_decoder *d, size_t i, plumb_dtype type);
 /* A register to write a value of `type` to; ptx_done then extends it where the declared
  * register is wider. */
 plumb_reg ptx_dest(ptx_decoder *d, const ptx_operand *o, plumb_dtype type);
-bool ptx_done_to(ptx_decoder *d, const ptx_operand *o, plumb_dtype type, bool is_signed, plumb_reg r);
+bool ptx_done_to(ptx_decoder *d, const ptx_operand *o, plumb_dtype type, bool is_signed,
+                 plumb_reg r);
 plumb_reg ptx_dst(ptx_decoder *d, size_t i, plumb_dtype type);
 bool ptx_done(ptx_decoder *d, size_t i, plumb_dtype type, bool is_signed, plumb_reg r);
 /* Base register (i64), added offset and, where a symbol fixes it, the space. */

@@ -56,7 +56,9 @@ static bool map_operands(ptx_decoder *d, plumb_op op, size_t count, uint32_t fla
 }
 
 /* Mixed precision (add.rn.f32.bf16) has two types: not decoded. */
-static bool one_type(const ptx_decoder *d) { return d->type_count == 1; }
+static bool one_type(const ptx_decoder *d) {
+  return d->type_count == 1;
+}
 static bool is_integer(const ptx_decoder *d) {
   return !plumb_dtype_is_float(d->types[0].dtype) && d->types[0].packed == 1;
 }

@@ -134,14 +134,20 @@ bool ptx_emit_rem(ptx_decoder *d) {
   return simple(d, d->type_count && d->types[0].is_signed ? PLUMB_OP_REM_S : PLUMB_OP_REM_U, 2, 0);
 }
 
-bool ptx_emit_sad(ptx_decoder *d) { return simple(d, PLUMB_OP_SAD, 3, sign_flag(d)); }
+bool ptx_emit_sad(ptx_decoder *d) {
+  return simple(d, PLUMB_OP_SAD, 3, sign_flag(d));
+}
 
 bool ptx_emit_logic(ptx_decoder *d) {
   switch (d->s->name[0]) {
-    case 'a': return simple(d, PLUMB_OP_AND, 2, 0);
-    case 'o': return simple(d, PLUMB_OP_OR, 2, 0);
-    case 'x': return simple(d, PLUMB_OP_XOR, 2, 0);
-    default: return simple(d, PLUMB_OP_NOT, 1, 0);
+    case 'a':
+      return simple(d, PLUMB_OP_AND, 2, 0);
+    case 'o':
+      return simple(d, PLUMB_OP_OR, 2, 0);
+    case 'x':
+      return simple(d, PLUMB_OP_XOR, 2, 0);
+    default:
+      return simple(d, PLUMB_OP_NOT, 1, 0);
   }
 }
 

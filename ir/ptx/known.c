@@ -17,13 +17,18 @@ typedef struct direct {
   plumb_round round;
 } direct;
 
-static const direct directs[] = {
-    {"fabs", PLUMB_OP_ABS, 1, PLUMB_RN},         {"sqrt", PLUMB_OP_SQRT, 1, PLUMB_RN},
-    {"fmin", PLUMB_OP_MIN, 2, PLUMB_RN},         {"fmax", PLUMB_OP_MAX, 2, PLUMB_RN},
-    {"fma", PLUMB_OP_FMA, 3, PLUMB_RN},          {"copysign", PLUMB_OP_COPYSIGN, 2, PLUMB_RN},
-    {"floor", PLUMB_OP_ROUND_INT, 1, PLUMB_RM},  {"ceil", PLUMB_OP_ROUND_INT, 1, PLUMB_RP},
-    {"trunc", PLUMB_OP_ROUND_INT, 1, PLUMB_RZ},  {"rint", PLUMB_OP_ROUND_INT, 1, PLUMB_RN},
-    {"nearbyint", PLUMB_OP_ROUND_INT, 1, PLUMB_RN}, {"round", PLUMB_OP_ROUND_INT, 1, PLUMB_RNA}};
+static const direct directs[] = {{"fabs", PLUMB_OP_ABS, 1, PLUMB_RN},
+                                 {"sqrt", PLUMB_OP_SQRT, 1, PLUMB_RN},
+                                 {"fmin", PLUMB_OP_MIN, 2, PLUMB_RN},
+                                 {"fmax", PLUMB_OP_MAX, 2, PLUMB_RN},
+                                 {"fma", PLUMB_OP_FMA, 3, PLUMB_RN},
+                                 {"copysign", PLUMB_OP_COPYSIGN, 2, PLUMB_RN},
+                                 {"floor", PLUMB_OP_ROUND_INT, 1, PLUMB_RM},
+                                 {"ceil", PLUMB_OP_ROUND_INT, 1, PLUMB_RP},
+                                 {"trunc", PLUMB_OP_ROUND_INT, 1, PLUMB_RZ},
+                                 {"rint", PLUMB_OP_ROUND_INT, 1, PLUMB_RN},
+                                 {"nearbyint", PLUMB_OP_ROUND_INT, 1, PLUMB_RN},
+                                 {"round", PLUMB_OP_ROUND_INT, 1, PLUMB_RNA}};
 
 static bool libdevice(ptx_decoder *d, const char *name, const ptx_operand *results,
                       const ptx_operand *args) {
@@ -34,8 +39,10 @@ static bool libdevice(ptx_decoder *d, const char *name, const ptx_operand *resul
     return false;
   plumb_dtype t = plumb_dtype_bytes(plumb_reg_type(d->f, r)) == 4 ? PLUMB_F32 : PLUMB_F64;
   strcpy(stem, name);
-  if (t == PLUMB_F32 && stem[n - 1] == 'f') stem[n - 1] = 0;
-  else if (t == PLUMB_F32) return false;
+  if (t == PLUMB_F32 && stem[n - 1] == 'f')
+    stem[n - 1] = 0;
+  else if (t == PLUMB_F32)
+    return false;
   plumb_reg v[3];
   for (size_t i = 0; i < sizeof directs / sizeof *directs; i++) {
     if (strcmp(directs[i].name, stem) != 0 || args->count != directs[i].operands) continue;

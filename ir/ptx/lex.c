@@ -126,8 +126,11 @@ static void dotted(ptx_lexer *l, ptx_token *t) {
 plumb_status ptx_lexer_next(ptx_lexer *l, ptx_token *t, plumb_diag *diag) {
   const char *before = l->at;
   PLUMB_TRY(skip_space(l, diag));
-  *t = (ptx_token){.kind = PTX_END, .text = l->at, .line = l->line,
-                   .column = (int)(l->at - l->line_start) + 1, .adjacent = before == l->at};
+  *t = (ptx_token){.kind = PTX_END,
+                   .text = l->at,
+                   .line = l->line,
+                   .column = (int)(l->at - l->line_start) + 1,
+                   .adjacent = before == l->at};
   if (l->at >= l->end) return PLUMB_OK;
   char c = *l->at, next = l->end - l->at > 1 ? l->at[1] : 0;
   if (isdigit((unsigned char)c)) {

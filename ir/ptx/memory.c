@@ -5,9 +5,9 @@ static bool space_part(const ptx_decoder *d, plumb_space *out) {
   static const struct {
     const char *text;
     plumb_space space;
-  } rows[] = {{"global", PLUMB_SPACE_GLOBAL}, {"shared", PLUMB_SPACE_SHARED},
+  } rows[] = {{"global", PLUMB_SPACE_GLOBAL},      {"shared", PLUMB_SPACE_SHARED},
               {"shared::cta", PLUMB_SPACE_SHARED}, {"local", PLUMB_SPACE_LOCAL},
-              {"const", PLUMB_SPACE_CONST}, {"param", PLUMB_SPACE_PARAM},
+              {"const", PLUMB_SPACE_CONST},        {"param", PLUMB_SPACE_PARAM},
               {"param::entry", PLUMB_SPACE_PARAM}, {"param::func", PLUMB_SPACE_PARAM}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (ptx_has(d, rows[i].text)) {
@@ -23,12 +23,18 @@ static uint32_t order_flags(const ptx_decoder *d) {
   static const struct {
     const char *text;
     uint32_t flags;
-  } rows[] = {{"volatile", PLUMB_FLAG_VOLATILE}, {"relaxed", PLUMB_FLAG_RELAXED},
-              {"mmio", PLUMB_FLAG_VOLATILE},     {"acquire", PLUMB_FLAG_ACQUIRE},
-              {"release", PLUMB_FLAG_RELEASE},   {"acq_rel", PLUMB_FLAG_ACQUIRE | PLUMB_FLAG_RELEASE},
-              {"sc", PLUMB_FLAG_SEQ_CST},        {"cta", PLUMB_FLAG_SCOPE_CTA},
-              {"cluster", PLUMB_FLAG_SCOPE_CLUSTER}, {"gpu", PLUMB_FLAG_SCOPE_GPU},
-              {"gl", PLUMB_FLAG_SCOPE_GPU},      {"nc", PLUMB_FLAG_NONTEMPORAL}};
+  } rows[] = {{"volatile", PLUMB_FLAG_VOLATILE},
+              {"relaxed", PLUMB_FLAG_RELAXED},
+              {"mmio", PLUMB_FLAG_VOLATILE},
+              {"acquire", PLUMB_FLAG_ACQUIRE},
+              {"release", PLUMB_FLAG_RELEASE},
+              {"acq_rel", PLUMB_FLAG_ACQUIRE | PLUMB_FLAG_RELEASE},
+              {"sc", PLUMB_FLAG_SEQ_CST},
+              {"cta", PLUMB_FLAG_SCOPE_CTA},
+              {"cluster", PLUMB_FLAG_SCOPE_CLUSTER},
+              {"gpu", PLUMB_FLAG_SCOPE_GPU},
+              {"gl", PLUMB_FLAG_SCOPE_GPU},
+              {"nc", PLUMB_FLAG_NONTEMPORAL}};
   uint32_t flags = 0;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (ptx_has(d, rows[i].text)) flags |= rows[i].flags;
@@ -65,8 +71,9 @@ static size_t vector_width(const ptx_decoder *d) {
 
 /* A symbol fixes what `.param` means: device-function parameters live in the frame. */
 static plumb_space final_space(plumb_space space, const ptx_address *a) {
-  return space == PLUMB_SPACE_PARAM && a->space_known ? a->space
-         : space == PLUMB_SPACE_GENERIC && a->space_known ? a->space : space;
+  return space == PLUMB_SPACE_PARAM && a->space_known     ? a->space
+         : space == PLUMB_SPACE_GENERIC && a->space_known ? a->space
+                                                          : space;
 }
 
 /* A scalar .param variable is a register: its low bytes are read or written. */
@@ -189,8 +196,7 @@ bool ptx_emit_atom(ptx_decoder *d) {
   if (!(flags & (PLUMB_FLAG_SCOPE_CTA | PLUMB_FLAG_SCOPE_CLUSTER)) && !ptx_has(d, "sys"))
     flags |= PLUMB_FLAG_SCOPE_GPU;
   /* f32 add on global memory flushes subnormals; on shared memory it keeps them. */
-  if (t.dtype == PLUMB_F32 && final_space(space, &a) == PLUMB_SPACE_GLOBAL)
-    flags |= PLUMB_FLAG_FTZ;
+  if (t.dtype == PLUMB_F32 && final_space(space, &a) == PLUMB_SPACE_GLOBAL) flags |= PLUMB_FLAG_FTZ;
   inst->flags |= flags;
   inst->space = (uint8_t)final_space(space, &a);
   inst->sub = (uint8_t)op;

@@ -23,8 +23,7 @@ static void symbols_grow(ptx_decoder *d) {
     }
 }
 
-ptx_symbol *ptx_symbol_add(ptx_decoder *d, ptx_symbol_kind kind, uint32_t scope,
-                           const char *name) {
+ptx_symbol *ptx_symbol_add(ptx_decoder *d, ptx_symbol_kind kind, uint32_t scope, const char *name) {
   if (++d->symbol_count > d->bucket_count * 2) symbols_grow(d);
   ptx_symbol *s = PLUMB_NEW(d->arena, ptx_symbol);
   *s = (ptx_symbol){.kind = kind, .scope = scope, .name = name, .reg = PLUMB_NO_REG};
@@ -73,23 +72,23 @@ void ptx_error(ptx_decoder *d, const char *what, const char *name) {
 
 bool ptx_type_find(const char *text, ptx_type *out) {
   static const ptx_type types[] = {
-      {"pred", PLUMB_I1, PLUMB_I1, false, 1},      {"b8", PLUMB_I8, PLUMB_I8, false, 1},
-      {"u8", PLUMB_I8, PLUMB_I8, false, 1},        {"s8", PLUMB_I8, PLUMB_I8, true, 1},
-      {"b16", PLUMB_I16, PLUMB_I16, false, 1},     {"u16", PLUMB_I16, PLUMB_I16, false, 1},
-      {"s16", PLUMB_I16, PLUMB_I16, true, 1},      {"b32", PLUMB_I32, PLUMB_I32, false, 1},
-      {"u32", PLUMB_I32, PLUMB_I32, false, 1},     {"s32", PLUMB_I32, PLUMB_I32, true, 1},
-      {"b64", PLUMB_I64, PLUMB_I64, false, 1},     {"u64", PLUMB_I64, PLUMB_I64, false, 1},
-      {"s64", PLUMB_I64, PLUMB_I64, true, 1},      {"b128", PLUMB_I128, PLUMB_I128, false, 1},
-      {"f16", PLUMB_F16, PLUMB_F16, false, 1},     {"bf16", PLUMB_BF16, PLUMB_BF16, false, 1},
-      {"f32", PLUMB_F32, PLUMB_F32, false, 1},     {"f64", PLUMB_F64, PLUMB_F64, false, 1},
-      {"tf32", PLUMB_TF32, PLUMB_TF32, false, 1},  {"f16x2", PLUMB_F16, PLUMB_I32, false, 2},
-      {"bf16x2", PLUMB_BF16, PLUMB_I32, false, 2}, {"f32x2", PLUMB_F32, PLUMB_I64, false, 2},
-      {"u16x2", PLUMB_I16, PLUMB_I32, false, 2},   {"s16x2", PLUMB_I16, PLUMB_I32, true, 2},
-      {"e4m3x2", PLUMB_E4M3, PLUMB_I16, false, 2}, {"e5m2x2", PLUMB_E5M2, PLUMB_I16, false, 2},
-      {"e2m3x2", PLUMB_E2M3, PLUMB_I16, false, 2}, {"e3m2x2", PLUMB_E3M2, PLUMB_I16, false, 2},
-      {"e2m1x2", PLUMB_E2M1, PLUMB_I8, false, 2},  {"ue8m0x2", PLUMB_UE8M0, PLUMB_I16, false, 2},
-      {"e4m3", PLUMB_E4M3, PLUMB_E4M3, false, 1},  {"e5m2", PLUMB_E5M2, PLUMB_E5M2, false, 1},
-      {"texref", PLUMB_I64, PLUMB_I64, false, 1},  {"surfref", PLUMB_I64, PLUMB_I64, false, 1},
+      {"pred", PLUMB_I1, PLUMB_I1, false, 1},        {"b8", PLUMB_I8, PLUMB_I8, false, 1},
+      {"u8", PLUMB_I8, PLUMB_I8, false, 1},          {"s8", PLUMB_I8, PLUMB_I8, true, 1},
+      {"b16", PLUMB_I16, PLUMB_I16, false, 1},       {"u16", PLUMB_I16, PLUMB_I16, false, 1},
+      {"s16", PLUMB_I16, PLUMB_I16, true, 1},        {"b32", PLUMB_I32, PLUMB_I32, false, 1},
+      {"u32", PLUMB_I32, PLUMB_I32, false, 1},       {"s32", PLUMB_I32, PLUMB_I32, true, 1},
+      {"b64", PLUMB_I64, PLUMB_I64, false, 1},       {"u64", PLUMB_I64, PLUMB_I64, false, 1},
+      {"s64", PLUMB_I64, PLUMB_I64, true, 1},        {"b128", PLUMB_I128, PLUMB_I128, false, 1},
+      {"f16", PLUMB_F16, PLUMB_F16, false, 1},       {"bf16", PLUMB_BF16, PLUMB_BF16, false, 1},
+      {"f32", PLUMB_F32, PLUMB_F32, false, 1},       {"f64", PLUMB_F64, PLUMB_F64, false, 1},
+      {"tf32", PLUMB_TF32, PLUMB_TF32, false, 1},    {"f16x2", PLUMB_F16, PLUMB_I32, false, 2},
+      {"bf16x2", PLUMB_BF16, PLUMB_I32, false, 2},   {"f32x2", PLUMB_F32, PLUMB_I64, false, 2},
+      {"u16x2", PLUMB_I16, PLUMB_I32, false, 2},     {"s16x2", PLUMB_I16, PLUMB_I32, true, 2},
+      {"e4m3x2", PLUMB_E4M3, PLUMB_I16, false, 2},   {"e5m2x2", PLUMB_E5M2, PLUMB_I16, false, 2},
+      {"e2m3x2", PLUMB_E2M3, PLUMB_I16, false, 2},   {"e3m2x2", PLUMB_E3M2, PLUMB_I16, false, 2},
+      {"e2m1x2", PLUMB_E2M1, PLUMB_I8, false, 2},    {"ue8m0x2", PLUMB_UE8M0, PLUMB_I16, false, 2},
+      {"e4m3", PLUMB_E4M3, PLUMB_E4M3, false, 1},    {"e5m2", PLUMB_E5M2, PLUMB_E5M2, false, 1},
+      {"texref", PLUMB_I64, PLUMB_I64, false, 1},    {"surfref", PLUMB_I64, PLUMB_I64, false, 1},
       {"samplerref", PLUMB_I64, PLUMB_I64, false, 1}};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (strcmp(types[i].text, text) == 0) {
@@ -111,8 +110,11 @@ bool ptx_has(const ptx_decoder *d, const char *part) {
 }
 
 plumb_dtype ptx_int_type(unsigned bytes) {
-  return bytes == 1 ? PLUMB_I8 : bytes == 2 ? PLUMB_I16 : bytes == 4 ? PLUMB_I32
-         : bytes == 8 ? PLUMB_I64 : PLUMB_I128;
+  return bytes == 1   ? PLUMB_I8
+         : bytes == 2 ? PLUMB_I16
+         : bytes == 4 ? PLUMB_I32
+         : bytes == 8 ? PLUMB_I64
+                      : PLUMB_I128;
 }
 
 plumb_reg ptx_const(ptx_decoder *d, plumb_dtype type, uint64_t bits) {
@@ -134,7 +136,8 @@ plumb_reg ptx_resize(ptx_decoder *d, plumb_reg r, plumb_dtype from, plumb_dtype 
 plumb_reg ptx_extract(ptx_decoder *d, plumb_reg r, plumb_dtype container, plumb_dtype element,
                       unsigned i) {
   unsigned bits = plumb_dtype_table[element].bits < 8 && container != PLUMB_I8
-                      ? 8u : plumb_dtype_table[element].bits;
+                      ? 8u
+                      : plumb_dtype_table[element].bits;
   if (i) r = plumb_build2(&d->b, PLUMB_OP_SHR_U, container, r, ptx_const(d, container, i * bits));
   plumb_dtype piece = ptx_int_type(plumb_dtype_bytes(element));
   r = ptx_resize(d, r, container, piece, false);
@@ -145,7 +148,8 @@ plumb_reg ptx_extract(ptx_decoder *d, plumb_reg r, plumb_dtype container, plumb_
 void ptx_pack(ptx_decoder *d, plumb_reg result, plumb_dtype container, const plumb_reg *elements,
               plumb_dtype element, unsigned count) {
   unsigned bits = plumb_dtype_table[element].bits < 8 && container != PLUMB_I8
-                      ? 8u : plumb_dtype_table[element].bits;
+                      ? 8u
+                      : plumb_dtype_table[element].bits;
   plumb_dtype piece = ptx_int_type(plumb_dtype_bytes(element));
   plumb_reg all = ptx_resize(d, elements[0], piece, container, false);
   for (unsigned i = 1; i < count; i++) {
@@ -233,7 +237,8 @@ static plumb_reg name_value(ptx_decoder *d, const ptx_operand *o, plumb_dtype *o
   if (!s && *o->name == '%') {
     plumb_reg r = special_register(d, o->name, out_type);
     if (r == PLUMB_NO_REG) d->unknown = true;
-    if (r == PLUMB_NO_REG && !strncmp(o->name, "%r", 2)) ptx_error(d, "undeclared register", o->name);
+    if (r == PLUMB_NO_REG && !strncmp(o->name, "%r", 2))
+      ptx_error(d, "undeclared register", o->name);
     return r;
   }
   if (!s && strcmp(o->name, "WARP_SZ") == 0) {
@@ -316,8 +321,10 @@ static ptx_symbol *dest_symbol(ptx_decoder *d, const ptx_operand *o, unsigned *o
   }
   if (strcmp(o->name, "_") == 0) return NULL;
   ptx_symbol *s = component(d, o->name, out_index);
-  if (!s) ptx_error(d, "undeclared register", o->name);
-  else if (s->kind != PTX_SYMBOL_REG) ptx_error(d, "not a register:", o->name);
+  if (!s)
+    ptx_error(d, "undeclared register", o->name);
+  else if (s->kind != PTX_SYMBOL_REG)
+    ptx_error(d, "not a register:", o->name);
   return s && s->kind == PTX_SYMBOL_REG ? s : NULL;
 }
 
@@ -377,8 +384,9 @@ bool ptx_address_of(ptx_decoder *d, const ptx_operand *o, ptx_address *out) {
   }
   if (s && s->kind != PTX_SYMBOL_REG) {
     out->space_known = true;
-    out->space = s->kind == PTX_SYMBOL_GLOBAL ? d->program->globals[s->value].space
-                 : s->kind == PTX_SYMBOL_FRAME ? PLUMB_SPACE_LOCAL : PLUMB_SPACE_PARAM;
+    out->space = s->kind == PTX_SYMBOL_GLOBAL  ? d->program->globals[s->value].space
+                 : s->kind == PTX_SYMBOL_FRAME ? PLUMB_SPACE_LOCAL
+                                               : PLUMB_SPACE_PARAM;
   }
   out->base = ptx_value(d, base, PLUMB_I64);
   return !d->unknown;

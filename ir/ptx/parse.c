@@ -39,11 +39,12 @@ uint32_t ptx_type_bytes(const char *t) {
   static const struct {
     const char *text;
     uint32_t bytes;
-  } rows[] = {{"pred", 1}, {"b8", 1},  {"u8", 1},  {"s8", 1},  {"b16", 2},  {"u16", 2},
-              {"s16", 2},  {"f16", 2}, {"bf16", 2}, {"b32", 4}, {"u32", 4},  {"s32", 4},
-              {"f32", 4},  {"f16x2", 4}, {"bf16x2", 4}, {"tf32", 4}, {"b64", 8}, {"u64", 8},
-              {"s64", 8},  {"f64", 8}, {"f32x2", 8}, {"b128", 16}, {"e4m3", 1}, {"e5m2", 1},
-              {"texref", 8}, {"samplerref", 8}, {"surfref", 8}};
+  } rows[] = {{"pred", 1},       {"b8", 1},     {"u8", 1},   {"s8", 1},    {"b16", 2},
+              {"u16", 2},        {"s16", 2},    {"f16", 2},  {"bf16", 2},  {"b32", 4},
+              {"u32", 4},        {"s32", 4},    {"f32", 4},  {"f16x2", 4}, {"bf16x2", 4},
+              {"tf32", 4},       {"b64", 8},    {"u64", 8},  {"s64", 8},   {"f64", 8},
+              {"f32x2", 8},      {"b128", 16},  {"e4m3", 1}, {"e5m2", 1},  {"texref", 8},
+              {"samplerref", 8}, {"surfref", 8}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (strcmp(rows[i].text, t) == 0) return rows[i].bytes;
   return 0;
@@ -178,7 +179,8 @@ static plumb_status initialiser(ptx_parser *p, ptx_variable *v) {
     } else if (ptx_parser_at(p, ',')) {
       PLUMB_TRY(ptx_parser_advance(p));
     } else {
-      v->inits = plumb_arena_grow(p->arena, v->inits, &capacity, v->init_count + 1, sizeof *v->inits);
+      v->inits =
+          plumb_arena_grow(p->arena, v->inits, &capacity, v->init_count + 1, sizeof *v->inits);
       PLUMB_TRY(init_value(p, v->type, &v->inits[v->init_count++]));
     }
   } while (depth > 0);
@@ -252,9 +254,9 @@ static plumb_status location(ptx_parser *p) {
       }
     }
   }
-  p->source = (ptx_source){(int)(v[0] & INT32_MAX), (int)(v[1] & INT32_MAX),
-                           (int)(v[2] & INT32_MAX), (int)(at[0] & INT32_MAX),
-                           (int)(at[1] & INT32_MAX)};
+  p->source =
+      (ptx_source){(int)(v[0] & INT32_MAX), (int)(v[1] & INT32_MAX), (int)(v[2] & INT32_MAX),
+                   (int)(at[0] & INT32_MAX), (int)(at[1] & INT32_MAX)};
   return PLUMB_OK;
 }
 
@@ -274,8 +276,8 @@ static plumb_status file(ptx_parser *p) {
     PLUMB_TRY(ptx_parser_advance(p));
     PLUMB_TRY(ptx_parser_advance(p));
   }
-  m->files = plumb_arena_grow(p->arena, m->files, &m->file_capacity, (size_t)index + 1,
-                              sizeof *m->files);
+  m->files =
+      plumb_arena_grow(p->arena, m->files, &m->file_capacity, (size_t)index + 1, sizeof *m->files);
   m->files[index] = name;
   if (index >= m->file_count) m->file_count = (size_t)index + 1;
   return PLUMB_OK;
@@ -350,8 +352,8 @@ static plumb_status list_directive(ptx_parser *p, ptx_function *f, const char *n
       if (ptx_parser_at(p, ',')) PLUMB_TRY(ptx_parser_advance(p));
     }
   }
-  f->lists = plumb_arena_grow(p->arena, f->lists, &f->list_capacity, f->list_count + 1,
-                              sizeof *f->lists);
+  f->lists =
+      plumb_arena_grow(p->arena, f->lists, &f->list_capacity, f->list_count + 1, sizeof *f->lists);
   f->lists[f->list_count++] = list;
   return ptx_parser_expect(p, ';');
 }
@@ -488,7 +490,8 @@ static plumb_status module_item(ptx_parser *p) {
   }
   if (ptx_parser_at_dot(p, "entry") || ptx_parser_at_dot(p, "func"))
     return function(p, ptx_parser_at_dot(p, "entry"), v.is_weak);
-  if (ptx_parser_at_dot(p, "tex")) v.space = PTX_GLOBAL;
+  if (ptx_parser_at_dot(p, "tex"))
+    v.space = PTX_GLOBAL;
   else if (!space_of(p, &v.space) || v.space == PTX_PARAM)
     return ptx_parser_fail(p, "a directive of a PTX module");
   PLUMB_TRY(ptx_parser_advance(p));

@@ -64,12 +64,15 @@ bool ptx_emit_redux(ptx_decoder *d) {
   ptx_type t = d->types[0];
   bool is_float = plumb_dtype_is_float(t.dtype);
   bool low = ptx_has(d, "min"), high = ptx_has(d, "max");
-  plumb_atomic op = ptx_has(d, "add") ? PLUMB_ATOMIC_ADD
+  plumb_atomic op = ptx_has(d, "add")   ? PLUMB_ATOMIC_ADD
                     : ptx_has(d, "and") ? PLUMB_ATOMIC_AND
-                    : ptx_has(d, "or") ? PLUMB_ATOMIC_OR
-                    : ptx_has(d, "xor") ? PLUMB_ATOMIC_XOR : PLUMB_ATOMIC_CAS;
-  if (low) op = is_float ? PLUMB_ATOMIC_FMIN : t.is_signed ? PLUMB_ATOMIC_MIN_S : PLUMB_ATOMIC_MIN_U;
-  if (high) op = is_float ? PLUMB_ATOMIC_FMAX : t.is_signed ? PLUMB_ATOMIC_MAX_S : PLUMB_ATOMIC_MAX_U;
+                    : ptx_has(d, "or")  ? PLUMB_ATOMIC_OR
+                    : ptx_has(d, "xor") ? PLUMB_ATOMIC_XOR
+                                        : PLUMB_ATOMIC_CAS;
+  if (low)
+    op = is_float ? PLUMB_ATOMIC_FMIN : t.is_signed ? PLUMB_ATOMIC_MIN_S : PLUMB_ATOMIC_MIN_U;
+  if (high)
+    op = is_float ? PLUMB_ATOMIC_FMAX : t.is_signed ? PLUMB_ATOMIC_MAX_S : PLUMB_ATOMIC_MAX_U;
   if (is_float && ptx_has(d, "NaN")) op = low ? PLUMB_ATOMIC_FMINIMUM : PLUMB_ATOMIC_FMAXIMUM;
   if (op == PLUMB_ATOMIC_CAS || (is_float && !low && !high)) return false;
   plumb_reg v[2] = {ptx_src(d, 1, t.dtype), ptx_src(d, 2, PLUMB_I32)}, r = ptx_dst(d, 0, t.dtype);
@@ -127,6 +130,9 @@ bool ptx_emit_bar(ptx_decoder *d) {
   if (ptx_has(d, "sync")) return barrier(d, PLUMB_BARRIER_SYNC, false);
   if (ptx_has(d, "arrive")) return barrier(d, PLUMB_BARRIER_ARRIVE, false);
   if (!ptx_has(d, "red")) return false;
-  return barrier(d, ptx_has(d, "popc") ? PLUMB_BARRIER_RED_POPC
-                    : ptx_has(d, "and") ? PLUMB_BARRIER_RED_AND : PLUMB_BARRIER_RED_OR, true);
+  return barrier(d,
+                 ptx_has(d, "popc")  ? PLUMB_BARRIER_RED_POPC
+                 : ptx_has(d, "and") ? PLUMB_BARRIER_RED_AND
+                                     : PLUMB_BARRIER_RED_OR,
+                 true);
 }

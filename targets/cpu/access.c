@@ -84,8 +84,8 @@ static bool trap_access(plumb_block_run *br, plumb_trap_kind kind, const plumb_s
   return false;
 }
 
-bool plumb_trap_bounds(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
-                       uint64_t address, uint64_t size_bytes) {
+bool plumb_trap_bounds(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
+                       uint64_t size_bytes) {
   return trap_access(br, PLUMB_TRAP_OUT_OF_BOUNDS, s, lane, address, size_bytes,
                      ": outside every allocation");
 }
@@ -306,9 +306,9 @@ static bool all_lanes_initialised(const plumb_block_run *br, const access *a) {
   return all;
 }
 
-#define GATHER(type)                                                                    \
-  do {                                                                                  \
-    type *to_ = (type *)(void *)to;                                                     \
+#define GATHER(type) \
+  do { \
+    type *to_ = (type *)(void *)to; \
     for (uint32_t i = 0; i < n; i++) memcpy(&to_[list[i]], from + off[i], sizeof(type)); \
   } while (0)
 
@@ -322,24 +322,32 @@ static void gather(const plumb_block_run *br, const access *a, uint8_t *to, cons
     return;
   }
   switch (bytes) {
-    case 1: GATHER(uint8_t); break;
-    case 2: GATHER(uint16_t); break;
-    case 4: GATHER(uint32_t); break;
-    case 8: GATHER(uint64_t); break;
+    case 1:
+      GATHER(uint8_t);
+      break;
+    case 2:
+      GATHER(uint16_t);
+      break;
+    case 4:
+      GATHER(uint32_t);
+      break;
+    case 8:
+      GATHER(uint64_t);
+      break;
     default:
       for (uint32_t i = 0; i < n; i++) memcpy(to + (size_t)list[i] * bytes, from + off[i], bytes);
   }
 }
 
-#define SCATTER(type)                                            \
-  do {                                                           \
-    const type *from_ = (const type *)(const void *)from;        \
-    for (uint32_t i = 0; i < n; i++) {                           \
-      type old_, new_ = from_[list[i]];                          \
-      memcpy(&old_, to + off[i], sizeof(type));                  \
-      changed |= old_ != new_;                                   \
-      memcpy(to + off[i], &new_, sizeof(type));                  \
-    }                                                            \
+#define SCATTER(type) \
+  do { \
+    const type *from_ = (const type *)(const void *)from; \
+    for (uint32_t i = 0; i < n; i++) { \
+      type old_, new_ = from_[list[i]]; \
+      memcpy(&old_, to + off[i], sizeof(type)); \
+      changed |= old_ != new_; \
+      memcpy(to + off[i], &new_, sizeof(type)); \
+    } \
   } while (0)
 
 static bool scatter(const plumb_block_run *br, const access *a, uint8_t *to, const uint8_t *from) {
@@ -355,10 +363,18 @@ static bool scatter(const plumb_block_run *br, const access *a, uint8_t *to, con
     return changed;
   }
   switch (bytes) {
-    case 1: SCATTER(uint8_t); break;
-    case 2: SCATTER(uint16_t); break;
-    case 4: SCATTER(uint32_t); break;
-    case 8: SCATTER(uint64_t); break;
+    case 1:
+      SCATTER(uint8_t);
+      break;
+    case 2:
+      SCATTER(uint16_t);
+      break;
+    case 4:
+      SCATTER(uint32_t);
+      break;
+    case 8:
+      SCATTER(uint64_t);
+      break;
     default:
       for (uint32_t i = 0; i < n; i++) {
         changed |= memcmp(to + off[i], from + (size_t)list[i] * bytes, bytes) != 0;
@@ -393,8 +409,8 @@ static unsigned how(const plumb_inst *inst, bool write) {
 
 static void publish(plumb_block_run *br, const access *a, bool write) {
   for (uint32_t i = 0; i < a->on->count; i++)
-    plumb_race_strong(br, a->list[i], a->view.window, a->view.base + br->offsets[i],
-                      a->inst->flags, !write, write);
+    plumb_race_strong(br, a->list[i], a->view.window, a->view.base + br->offsets[i], a->inst->flags,
+                      !write, write);
 }
 
 static void note_poll(const access *a) {
@@ -461,8 +477,7 @@ static bool lane_access(plumb_block_run *br, access *a, uint32_t lane, bool writ
         br->undef = true;
         plumb_undef_set(br, f, a->regs[e], lane, f->pc_base + a->s->pc + 1);
       }
-      if (br->run->options.companions)
-        plumb_companion_load(br, f, a->regs[e], lane, &place, bytes);
+      if (br->run->options.companions) plumb_companion_load(br, f, a->regs[e], lane, &place, bytes);
     }
     place.address += bytes;
     if (place.data) place.data += bytes, place.state += bytes;
@@ -485,29 +500,34 @@ static bool local_uniform(plumb_block_run *br, access *a, bool write) {
   uint8_t *data = local_granule(br, br->local, a->on->lo, off);
   uint8_t *state = local_granule(br, br->local_state, a->on->lo, off);
   const uint8_t *from = plumb_operand(br, a->s->frame, a->regs[0]) + (size_t)a->on->lo * bytes;
-  uint8_t *to = write ? NULL : plumb_reg_lanes(br, a->s->frame, a->regs[0]) + (size_t)a->on->lo * bytes;
+  uint8_t *to =
+      write ? NULL : plumb_reg_lanes(br, a->s->frame, a->regs[0]) + (size_t)a->on->lo * bytes;
   uint32_t n = a->on->count;
   if (!write) {
     bool all = true;
     for (uint32_t i = 0; i < n; i++) all &= all_initialised(state + (size_t)i * 8, bytes);
     if (!all) return false;
   }
-#define MOVE(type)                                                                      \
-  for (uint32_t i = 0; i < n; i++) {                                                    \
-    if (write) {                                                                        \
+#define MOVE(type) \
+  for (uint32_t i = 0; i < n; i++) { \
+    if (write) { \
       changed |= memcmp(data + (size_t)i * 8, from + i * sizeof(type), sizeof(type)) != 0; \
-      memcpy(data + (size_t)i * 8, from + i * sizeof(type), sizeof(type));              \
-      memset(state + (size_t)i * 8, PLUMB_BYTE_INITIALISED, sizeof(type));              \
-    } else {                                                                            \
-      memcpy(to + i * sizeof(type), data + (size_t)i * 8, sizeof(type));                \
-    }                                                                                   \
+      memcpy(data + (size_t)i * 8, from + i * sizeof(type), sizeof(type)); \
+      memset(state + (size_t)i * 8, PLUMB_BYTE_INITIALISED, sizeof(type)); \
+    } else { \
+      memcpy(to + i * sizeof(type), data + (size_t)i * 8, sizeof(type)); \
+    } \
   }
   bool changed = false;
   switch (bytes) {
-    case 1: MOVE(uint8_t) break;
-    case 2: MOVE(uint16_t) break;
-    case 4: MOVE(uint32_t) break;
-    default: MOVE(uint64_t) break;
+    case 1:
+      MOVE(uint8_t) break;
+    case 2:
+      MOVE(uint16_t) break;
+    case 4:
+      MOVE(uint32_t) break;
+    default:
+      MOVE(uint64_t) break;
   }
 #undef MOVE
   if (changed) br->changes++;
@@ -529,7 +549,8 @@ static bool each_lane(plumb_block_run *br, access *a, bool write) {
 static access describe(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                        const plumb_lanes *on, bool write) {
   access a = {.s = s, .inst = inst, .on = on};
-  a.regs = write ? plumb_inst_operands(s->frame->fn, inst) + 1 : plumb_inst_results(s->frame->fn, inst);
+  a.regs =
+      write ? plumb_inst_operands(s->frame->fn, inst) + 1 : plumb_inst_results(s->frame->fn, inst);
   a.elements = write ? inst->operands - 1u : inst->results;
   a.element_bytes = plumb_dtype_bytes((plumb_dtype)inst->type);
   a.size_bytes = (uint64_t)a.elements * a.element_bytes;
@@ -593,8 +614,8 @@ bool plumb_exec_store(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   if (!check_races(br, &a, true)) return false;
   bool changed = false;
   for (uint32_t e = 0; e < a.elements; e++)
-    changed |= scatter(br, &a, a.view.data + e * a.element_bytes,
-                       plumb_operand(br, s->frame, a.regs[e]));
+    changed |=
+        scatter(br, &a, a.view.data + e * a.element_bytes, plumb_operand(br, s->frame, a.regs[e]));
   if (changed) br->changes++;
   store_states(br, &a);
   count_bytes(br, &a, true);

@@ -5,18 +5,22 @@
 #include "targets/cpu/alu_lanes.h"
 #include "targets/cpu/float_convert.h"
 
-static bool is_i128(const plumb_inst *inst) { return inst->type == PLUMB_I128; }
+static bool is_i128(const plumb_inst *inst) {
+  return inst->type == PLUMB_I128;
+}
 
 static void move_lanes(const lanes *x, unsigned bytes) {
   memmove((char *)x->results[0] + x->lo * bytes, (const char *)x->operands[0] + x->lo * bytes,
           (x->hi - x->lo) * bytes);
 }
 
-#define SELECT_LOOP(TYPE)                                      \
-  do {                                                         \
-    TYPE *r = x->results[0];                                   \
-    const TYPE *a = x->operands[1], *b = x->operands[2];       \
-    LANES { r[l] = condition[l] & 1 ? a[l] : b[l]; }           \
+#define SELECT_LOOP(TYPE) \
+  do { \
+    TYPE *r = x->results[0]; \
+    const TYPE *a = x->operands[1], *b = x->operands[2]; \
+    LANES { \
+      r[l] = condition[l] & 1 ? a[l] : b[l]; \
+    } \
   } while (0)
 
 VECTOR_CLONES
@@ -24,30 +28,38 @@ static void select_lanes(const lanes *x, unsigned bytes) {
   size_t lo = x->lo, hi = x->hi;
   const uint8_t *condition = x->operands[0];
   switch (bytes) {
-  case 1: SELECT_LOOP(uint8_t); break;
-  case 2: SELECT_LOOP(uint16_t); break;
-  case 4: SELECT_LOOP(uint32_t); break;
-  case 8: SELECT_LOOP(uint64_t); break;
-  default:
-    for (size_t l = lo; l < hi; l++)
-      memmove((char *)x->results[0] + l * bytes,
-              (const char *)x->operands[condition[l] & 1 ? 1 : 2] + l * bytes, bytes);
+    case 1:
+      SELECT_LOOP(uint8_t);
+      break;
+    case 2:
+      SELECT_LOOP(uint16_t);
+      break;
+    case 4:
+      SELECT_LOOP(uint32_t);
+      break;
+    case 8:
+      SELECT_LOOP(uint64_t);
+      break;
+    default:
+      for (size_t l = lo; l < hi; l++)
+        memmove((char *)x->results[0] + l * bytes,
+                (const char *)x->operands[condition[l] & 1 ? 1 : 2] + l * bytes, bytes);
   }
 }
 
 /* NEG, ABS and COPYSIGN of floats: sign bits. FTZ flushes the operand. */
-#define SIGN_LOOP(TYPE)                                                              \
-  do {                                                                               \
-    TYPE *r = x->results[0];                                                         \
-    const TYPE *a = x->operands[0], *b = copy ? x->operands[1] : x->operands[0];     \
-    TYPE s = (TYPE)sign, flip = (TYPE)(op == PLUMB_OP_NEG ? sign : 0);               \
-    TYPE take = (TYPE)(op == PLUMB_OP_ABS ? 0 : sign);                               \
-    TYPE exponents = (TYPE)(flush ? exponent_mask : 0);                              \
-    LANES {                                                                          \
-      TYPE magnitude = (TYPE)(a[l] & (TYPE)~s);                                      \
-      bool tiny = flush && (a[l] & exponents) == 0;                                  \
-      r[l] = (TYPE)((tiny ? 0 : magnitude) | ((b[l] ^ flip) & take));                \
-    }                                                                                \
+#define SIGN_LOOP(TYPE) \
+  do { \
+    TYPE *r = x->results[0]; \
+    const TYPE *a = x->operands[0], *b = copy ? x->operands[1] : x->operands[0]; \
+    TYPE s = (TYPE)sign, flip = (TYPE)(op == PLUMB_OP_NEG ? sign : 0); \
+    TYPE take = (TYPE)(op == PLUMB_OP_ABS ? 0 : sign); \
+    TYPE exponents = (TYPE)(flush ? exponent_mask : 0); \
+    LANES { \
+      TYPE magnitude = (TYPE)(a[l] & (TYPE)~s); \
+      bool tiny = flush && (a[l] & exponents) == 0; \
+      r[l] = (TYPE)((tiny ? 0 : magnitude) | ((b[l] ^ flip) & take)); \
+    } \
   } while (0)
 
 VECTOR_CLONES
@@ -61,11 +73,20 @@ static bool sign_lanes(const lanes *x, plumb_dtype type) {
   uint64_t exponent_mask = sign - (sign >> info->exponent_bits);
   if (sign == 0) return false;
   switch (info->storage_bytes) {
-  case 1: SIGN_LOOP(uint8_t); return true;
-  case 2: SIGN_LOOP(uint16_t); return true;
-  case 4: SIGN_LOOP(uint32_t); return true;
-  case 8: SIGN_LOOP(uint64_t); return true;
-  default: return false;
+    case 1:
+      SIGN_LOOP(uint8_t);
+      return true;
+    case 2:
+      SIGN_LOOP(uint16_t);
+      return true;
+    case 4:
+      SIGN_LOOP(uint32_t);
+      return true;
+    case 8:
+      SIGN_LOOP(uint64_t);
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -80,19 +101,30 @@ static bool execute(const lanes *x) {
   plumb_dtype type = (plumb_dtype)inst->type;
   bool is_float = plumb_dtype_is_float(type);
   switch ((plumb_op)inst->op) {
-  case PLUMB_OP_MOV: move_lanes(x, plumb_dtype_bytes(type)); return true;
-  case PLUMB_OP_SELECT: select_lanes(x, plumb_dtype_bytes(type)); return true;
-  case PLUMB_OP_CMP: return compare(x);
-  case PLUMB_OP_CVT: return plumb_alu_convert(x);
-  case PLUMB_OP_CLASSIFY: return plumb_alu_classify(x);
-  case PLUMB_OP_MATH: return plumb_alu_math(x);
-  case PLUMB_OP_APPROX: return plumb_alu_approx(x);
-  case PLUMB_OP_COPYSIGN: return is_float && sign_lanes(x, type);
-  case PLUMB_OP_NEG:
-  case PLUMB_OP_ABS:
-    if (is_float) return sign_lanes(x, type);
-    break;
-  default: break;
+    case PLUMB_OP_MOV:
+      move_lanes(x, plumb_dtype_bytes(type));
+      return true;
+    case PLUMB_OP_SELECT:
+      select_lanes(x, plumb_dtype_bytes(type));
+      return true;
+    case PLUMB_OP_CMP:
+      return compare(x);
+    case PLUMB_OP_CVT:
+      return plumb_alu_convert(x);
+    case PLUMB_OP_CLASSIFY:
+      return plumb_alu_classify(x);
+    case PLUMB_OP_MATH:
+      return plumb_alu_math(x);
+    case PLUMB_OP_APPROX:
+      return plumb_alu_approx(x);
+    case PLUMB_OP_COPYSIGN:
+      return is_float && sign_lanes(x, type);
+    case PLUMB_OP_NEG:
+    case PLUMB_OP_ABS:
+      if (is_float) return sign_lanes(x, type);
+      break;
+    default:
+      break;
   }
   if (is_float) return plumb_alu_float(x);
   if (is_i128(inst)) return plumb_alu_i128(x);

@@ -15,17 +15,28 @@ static double div_approx(plumb_dtype type, double a, double b) {
 /* IEEE gives what the pages table: zeros, infinities and NaN of each of these. */
 static double approximate(plumb_approx which, plumb_dtype type, double a, double b) {
   switch (which) {
-  case PLUMB_APPROX_RCP: return 1 / a;
-  case PLUMB_APPROX_DIV: return div_approx(type, a, b);
-  case PLUMB_APPROX_DIV_FULL: return a / b;
-  case PLUMB_APPROX_SQRT: return sqrt(a);
-  case PLUMB_APPROX_RSQRT: return 1 / sqrt(a);
-  case PLUMB_APPROX_SIN: return sin(a);
-  case PLUMB_APPROX_COS: return cos(a);
-  case PLUMB_APPROX_LG2: return log2(a);
-  case PLUMB_APPROX_EX2: return exp2(a);
-  case PLUMB_APPROX_TANH: return tanh(a);
-  default: return (double)NAN;
+    case PLUMB_APPROX_RCP:
+      return 1 / a;
+    case PLUMB_APPROX_DIV:
+      return div_approx(type, a, b);
+    case PLUMB_APPROX_DIV_FULL:
+      return a / b;
+    case PLUMB_APPROX_SQRT:
+      return sqrt(a);
+    case PLUMB_APPROX_RSQRT:
+      return 1 / sqrt(a);
+    case PLUMB_APPROX_SIN:
+      return sin(a);
+    case PLUMB_APPROX_COS:
+      return cos(a);
+    case PLUMB_APPROX_LG2:
+      return log2(a);
+    case PLUMB_APPROX_EX2:
+      return exp2(a);
+    case PLUMB_APPROX_TANH:
+      return tanh(a);
+    default:
+      return (double)NAN;
   }
 }
 
@@ -47,8 +58,7 @@ static uint64_t high_word_f64(plumb_approx which, uint64_t bits) {
 static bool execute_f64(const lanes *x, plumb_approx which) {
   const uint64_t *a = x->operands[0];
   uint64_t *r = x->results[0];
-  for (size_t l = x->lo; l < x->hi; l++)
-    r[l] = high_word_f64(which, a[l]);
+  for (size_t l = x->lo; l < x->hi; l++) r[l] = high_word_f64(which, a[l]);
   return true;
 }
 

@@ -2,7 +2,9 @@
  * mostly as the pseudocode there says it, one lane at a time. */
 #include "targets/cpu/alu_lanes.h"
 
-static uint64_t width_mask(unsigned width) { return width >= 64 ? UINT64_MAX : (1ull << width) - 1; }
+static uint64_t width_mask(unsigned width) {
+  return width >= 64 ? UINT64_MAX : (1ull << width) - 1;
+}
 
 static uint64_t load_uint(const void *array, unsigned bytes, size_t lane) {
   uint64_t value = 0;
@@ -20,8 +22,7 @@ static uint64_t clz(uint64_t a, unsigned width) {
 
 static uint64_t brev(uint64_t a, unsigned width) {
   uint64_t r = 0;
-  for (unsigned i = 0; i < width; i++)
-    r |= (a >> i & 1) << (width - 1 - i);
+  for (unsigned i = 0; i < width; i++) r |= (a >> i & 1) << (width - 1 - i);
   return r;
 }
 
@@ -39,12 +40,23 @@ static bool execute_count(const lanes *x, unsigned width, unsigned bytes) {
   for (size_t l = x->lo; l < x->hi; l++) {
     uint64_t a = load_uint(x->operands[0], bytes, l) & width_mask(width), r;
     switch ((plumb_op)inst->op) {
-    case PLUMB_OP_CLZ: r = clz(a, width); break;
-    case PLUMB_OP_CTZ: r = a == 0 ? width : (uint64_t)__builtin_ctzll(a); break;
-    case PLUMB_OP_POPC: r = (uint64_t)__builtin_popcountll(a); break;
-    case PLUMB_OP_BREV: r = brev(a, width); break;
-    case PLUMB_OP_BFIND: r = bfind(a, width, is_signed, inst->sub == 1); break;
-    default: return false;
+      case PLUMB_OP_CLZ:
+        r = clz(a, width);
+        break;
+      case PLUMB_OP_CTZ:
+        r = a == 0 ? width : (uint64_t)__builtin_ctzll(a);
+        break;
+      case PLUMB_OP_POPC:
+        r = (uint64_t)__builtin_popcountll(a);
+        break;
+      case PLUMB_OP_BREV:
+        r = brev(a, width);
+        break;
+      case PLUMB_OP_BFIND:
+        r = bfind(a, width, is_signed, inst->sub == 1);
+        break;
+      default:
+        return false;
     }
     store_uint(x->results[0], bytes, l, r & width_mask(width));
   }
@@ -167,12 +179,21 @@ static bool execute_word(const lanes *x) {
     return false;
   for (size_t l = x->lo; l < x->hi; l++) {
     switch ((plumb_op)inst->op) {
-    case PLUMB_OP_BMSK: r[l] = bmsk(a[l], b[l], clamp); break;
-    case PLUMB_OP_SZEXT: r[l] = szext(a[l], b[l], is_signed, clamp); break;
-    case PLUMB_OP_PRMT: r[l] = prmt(a[l], b[l], c[l], (plumb_prmt)inst->sub); break;
-    case PLUMB_OP_DP4A:
-    case PLUMB_OP_DP2A: r[l] = dot(inst, a[l], b[l], c[l]); break;
-    default: return false;
+      case PLUMB_OP_BMSK:
+        r[l] = bmsk(a[l], b[l], clamp);
+        break;
+      case PLUMB_OP_SZEXT:
+        r[l] = szext(a[l], b[l], is_signed, clamp);
+        break;
+      case PLUMB_OP_PRMT:
+        r[l] = prmt(a[l], b[l], c[l], (plumb_prmt)inst->sub);
+        break;
+      case PLUMB_OP_DP4A:
+      case PLUMB_OP_DP2A:
+        r[l] = dot(inst, a[l], b[l], c[l]);
+        break;
+      default:
+        return false;
     }
   }
   return true;
@@ -204,20 +225,25 @@ bool plumb_alu_bits(const lanes *x) {
   if (plumb_dtype_is_float(type) || type == PLUMB_I128) return false;
   unsigned width = plumb_dtype_table[type].bits, bytes = plumb_dtype_bytes(type);
   switch ((plumb_op)x->inst->op) {
-  case PLUMB_OP_CLZ:
-  case PLUMB_OP_CTZ:
-  case PLUMB_OP_POPC:
-  case PLUMB_OP_BREV:
-  case PLUMB_OP_BFIND: return execute_count(x, width, bytes);
-  case PLUMB_OP_BFE:
-  case PLUMB_OP_BFI: return execute_field(x, width, bytes);
-  case PLUMB_OP_BMSK:
-  case PLUMB_OP_SZEXT:
-  case PLUMB_OP_PRMT:
-  case PLUMB_OP_DP4A:
-  case PLUMB_OP_DP2A: return execute_word(x);
-  case PLUMB_OP_LOP3:
-  case PLUMB_OP_SAD: return execute_three(x, width, bytes);
-  default: return false;
+    case PLUMB_OP_CLZ:
+    case PLUMB_OP_CTZ:
+    case PLUMB_OP_POPC:
+    case PLUMB_OP_BREV:
+    case PLUMB_OP_BFIND:
+      return execute_count(x, width, bytes);
+    case PLUMB_OP_BFE:
+    case PLUMB_OP_BFI:
+      return execute_field(x, width, bytes);
+    case PLUMB_OP_BMSK:
+    case PLUMB_OP_SZEXT:
+    case PLUMB_OP_PRMT:
+    case PLUMB_OP_DP4A:
+    case PLUMB_OP_DP2A:
+      return execute_word(x);
+    case PLUMB_OP_LOP3:
+    case PLUMB_OP_SAD:
+      return execute_three(x, width, bytes);
+    default:
+      return false;
   }
 }

@@ -4,6 +4,7 @@
 
 #include "targets/cpu/alu_lanes.h"
 #include "targets/cpu/float_convert.h"
+#include "targets/cpu/float_half.h"
 
 typedef unsigned __int128 wide;
 
@@ -16,49 +17,57 @@ enum {
 
 /* --- integer to integer --- */
 
-#define INT_LOOP(TO, FROM)                    \
-  do {                                        \
-    TO *r = x->results[0];                    \
-    const FROM *a = x->operands[0];           \
-    LANES { r[l] = (TO)a[l]; }                \
-    return true;                              \
+#define INT_LOOP(TO, FROM) \
+  do { \
+    TO *r = x->results[0]; \
+    const FROM *a = x->operands[0]; \
+    LANES { \
+      r[l] = (TO)a[l]; \
+    } \
+    return true; \
   } while (0)
 
-#define INT_TARGETS(FROM)                     \
-  switch (to) {                               \
-  case PLUMB_I8: INT_LOOP(uint8_t, FROM);     \
-  case PLUMB_I16: INT_LOOP(uint16_t, FROM);   \
-  case PLUMB_I32: INT_LOOP(uint32_t, FROM);   \
-  case PLUMB_I64: INT_LOOP(uint64_t, FROM);   \
-  default: return false;                      \
+#define INT_TARGETS(FROM) \
+  switch (to) { \
+    case PLUMB_I8: \
+      INT_LOOP(uint8_t, FROM); \
+    case PLUMB_I16: \
+      INT_LOOP(uint16_t, FROM); \
+    case PLUMB_I32: \
+      INT_LOOP(uint32_t, FROM); \
+    case PLUMB_I64: \
+      INT_LOOP(uint64_t, FROM); \
+    default: \
+      return false; \
   }
 
 VECTOR_CLONES
 static bool int_to_int(const lanes *x, plumb_dtype to, plumb_dtype from, bool is_signed) {
   size_t lo = x->lo, hi = x->hi;
   switch (from) {
-  case PLUMB_I8:
-    if (is_signed) INT_TARGETS(int8_t)
-    INT_TARGETS(uint8_t)
-  case PLUMB_I16:
-    if (is_signed) INT_TARGETS(int16_t)
-    INT_TARGETS(uint16_t)
-  case PLUMB_I32:
-    if (is_signed) INT_TARGETS(int32_t)
-    INT_TARGETS(uint32_t)
-  case PLUMB_I64:
-    if (is_signed) INT_TARGETS(int64_t)
-    INT_TARGETS(uint64_t)
-  case PLUMB_I1:
-    if (!is_signed) INT_TARGETS(uint8_t)
-    return false;
-  default: return false;
+    case PLUMB_I8:
+      if (is_signed) INT_TARGETS(int8_t)
+      INT_TARGETS(uint8_t)
+    case PLUMB_I16:
+      if (is_signed) INT_TARGETS(int16_t)
+      INT_TARGETS(uint16_t)
+    case PLUMB_I32:
+      if (is_signed) INT_TARGETS(int32_t)
+      INT_TARGETS(uint32_t)
+    case PLUMB_I64:
+      if (is_signed) INT_TARGETS(int64_t)
+      INT_TARGETS(uint64_t)
+    case PLUMB_I1:
+      if (!is_signed) INT_TARGETS(uint8_t)
+      return false;
+    default:
+      return false;
   }
 }
 
 /* --- integer to float, to nearest --- */
 
-#define FLOAT_TARGETS(FROM)                   \
+#define FLOAT_TARGETS(FROM) \
   if (to == PLUMB_F32) INT_LOOP(float, FROM); \
   INT_LOOP(double, FROM)
 
@@ -66,121 +75,105 @@ VECTOR_CLONES
 static bool int_to_float(const lanes *x, plumb_dtype to, plumb_dtype from, bool is_signed) {
   size_t lo = x->lo, hi = x->hi;
   switch (from) {
-  case PLUMB_I8:
-    if (is_signed) { FLOAT_TARGETS(int8_t); }
-    FLOAT_TARGETS(uint8_t);
-  case PLUMB_I16:
-    if (is_signed) { FLOAT_TARGETS(int16_t); }
-    FLOAT_TARGETS(uint16_t);
-  case PLUMB_I32:
-    if (is_signed) { FLOAT_TARGETS(int32_t); }
-    FLOAT_TARGETS(uint32_t);
-  case PLUMB_I64:
-    if (is_signed) { FLOAT_TARGETS(int64_t); }
-    FLOAT_TARGETS(uint64_t);
-  default: return false;
+    case PLUMB_I8:
+      if (is_signed) {
+        FLOAT_TARGETS(int8_t);
+      }
+      FLOAT_TARGETS(uint8_t);
+    case PLUMB_I16:
+      if (is_signed) {
+        FLOAT_TARGETS(int16_t);
+      }
+      FLOAT_TARGETS(uint16_t);
+    case PLUMB_I32:
+      if (is_signed) {
+        FLOAT_TARGETS(int32_t);
+      }
+      FLOAT_TARGETS(uint32_t);
+    case PLUMB_I64:
+      if (is_signed) {
+        FLOAT_TARGETS(int64_t);
+      }
+      FLOAT_TARGETS(uint64_t);
+    default:
+      return false;
   }
 }
 
 /* --- float to integer, toward zero --- */
 
-/* Values outside (LOW, HIGH) clamp; both bounds are floats exactly, and what is cast is
- * always in range. NaN as the PTX rule says (ptx.md 1). */
-#define TRUNCATE_LOOP(TO, FROM, LOW, HIGH, LEAST, MOST, NAN_VALUE)        \
-  do {                                                                    \
-    TO *r = x->results[0];                                                \
-    const FROM *a = x->operands[0];                                       \
-    LANES {                                                               \
-      FROM v = a[l];                                                      \
-      bool inside = v > (FROM)(LOW) && v < (FROM)(HIGH);                  \
-      TO cast = (TO)(inside ? v : 0);                                     \
-      TO clamped = v >= (FROM)(HIGH) ? (MOST) : (LEAST);                  \
-      clamped = v != v ? (TO)(NAN_VALUE) : clamped;                       \
-      r[l] = inside ? cast : clamped;                                     \
-    }                                                                     \
-    return true;                                                          \
+/* Magnitudes of HIGH (the pattern of a power of two) and more clamp, below zero unsigned
+ * results too; NaN as the PTX rule says (ptx.md 1). What is cast is always in range. The
+ * choices are made on patterns: a float compare may trap, which keeps gcc from a vector. */
+#define TRUNCATE_LOOP(TO, FROM, BITS, FROM_BITS, HIGH, INFINITE, IS_SIGNED, LEAST, MOST, \
+                      NAN_VALUE) \
+  do { \
+    TO *r = x->results[0]; \
+    const BITS *a = x->operands[0]; \
+    LANES { \
+      BITS bits = a[l], magnitude = bits & ~((BITS)1 << (8 * sizeof(BITS) - 1)); \
+      bool negative = bits != magnitude; \
+      bool inside = (magnitude < (HIGH)) & ((IS_SIGNED) | !negative); \
+      FROM safe = FROM_BITS(bits & (0 - (BITS)inside)); \
+      TO clamped = negative ? (LEAST) : (MOST); \
+      clamped = magnitude > (INFINITE) ? (TO)(NAN_VALUE) : clamped; \
+      r[l] = inside ? (TO)safe : clamped; \
+    } \
+    return true; \
   } while (0)
+#define TRUNCATE_F32(TO, HIGH, ...) \
+  TRUNCATE_LOOP(TO, float, uint32_t, f32_of, HIGH, 0x7f800000u, __VA_ARGS__)
+#define TRUNCATE_F64(TO, HIGH, ...) \
+  TRUNCATE_LOOP(TO, double, uint64_t, f64_of, HIGH, 0x7ff0000000000000ull, __VA_ARGS__)
 
 VECTOR_CLONES
 static bool f32_to_int(const lanes *x, plumb_dtype to, bool is_signed) {
   size_t lo = x->lo, hi = x->hi;
   if (to == PLUMB_I32 && is_signed)
-    TRUNCATE_LOOP(int32_t, float, -0x1p31, 0x1p31, INT32_MIN, INT32_MAX, 0);
-  if (to == PLUMB_I32) TRUNCATE_LOOP(uint32_t, float, -1, 0x1p32, 0, UINT32_MAX, 0);
+    TRUNCATE_F32(int32_t, 0x4f000000u, true, INT32_MIN, INT32_MAX, 0);
+  if (to == PLUMB_I32) TRUNCATE_F32(uint32_t, 0x4f800000u, false, 0, UINT32_MAX, 0);
   if (to == PLUMB_I64 && is_signed)
-    TRUNCATE_LOOP(int64_t, float, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX, INT64_MIN);
-  if (to == PLUMB_I64) TRUNCATE_LOOP(uint64_t, float, -1, 0x1p64, 0, UINT64_MAX, 1ull << 63);
+    TRUNCATE_F32(int64_t, 0x5f000000u, true, INT64_MIN, INT64_MAX, INT64_MIN);
+  if (to == PLUMB_I64) TRUNCATE_F32(uint64_t, 0x5f800000u, false, 0, UINT64_MAX, 1ull << 63);
   return false;
 }
 
 VECTOR_CLONES
 static bool f64_to_int(const lanes *x, plumb_dtype to, bool is_signed) {
+  const uint64_t two_31 = 0x41e0000000000000ull, two_32 = 0x41f0000000000000ull;
+  const uint64_t two_63 = 0x43e0000000000000ull, two_64 = 0x43f0000000000000ull;
   size_t lo = x->lo, hi = x->hi;
   if (to == PLUMB_I32 && is_signed)
-    TRUNCATE_LOOP(int32_t, double, -0x1p31 - 1, 0x1p31, INT32_MIN, INT32_MAX, INT32_MIN);
-  if (to == PLUMB_I32) TRUNCATE_LOOP(uint32_t, double, -1, 0x1p32, 0, UINT32_MAX, 1u << 31);
+    TRUNCATE_F64(int32_t, two_31, true, INT32_MIN, INT32_MAX, INT32_MIN);
+  if (to == PLUMB_I32) TRUNCATE_F64(uint32_t, two_32, false, 0, UINT32_MAX, 1u << 31);
   if (to == PLUMB_I64 && is_signed)
-    TRUNCATE_LOOP(int64_t, double, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX, INT64_MIN);
-  if (to == PLUMB_I64) TRUNCATE_LOOP(uint64_t, double, -1, 0x1p64, 0, UINT64_MAX, 1ull << 63);
+    TRUNCATE_F64(int64_t, two_63, true, INT64_MIN, INT64_MAX, INT64_MIN);
+  if (to == PLUMB_I64) TRUNCATE_F64(uint64_t, two_64, false, 0, UINT64_MAX, 1ull << 63);
   return false;
 }
 
 /* --- float to float, to nearest --- */
 
-static inline float f32_of_f16(uint16_t half) {
-  /* Shifted into place the exponent is too small by 112: a multiplication mends it, exactly,
-   * for subnormals too. Infinity and NaN then lie at 2^16 and above. */
-  uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
-  uint32_t shifted = (uint32_t)(half & 0x7fffu) << 13;
-  float magnitude = f32_of(shifted) * 0x1p112f;
-  uint32_t bits = bits_of_f32(magnitude);
-  bits = (half & 0x7fffu) >= 0x7c00u ? bits | 0x7f800000u : bits;
-  return (half & 0x7fffu) > 0x7c00u ? f32_of(PLUMB_F32_NAN) : f32_of(bits | sign);
+static inline float quiet_f32(float v) {
+  return v == v ? v : f32_of(PLUMB_F32_NAN);
 }
 
-static inline float f32_of_bf16(uint16_t half) {
-  uint32_t bits = (uint32_t)half << 16;
-  return f32_of((half & 0x7fffu) > 0x7f80u ? PLUMB_F32_NAN : bits);
-}
-
-/* Normal results: add half an ulp of f16 less one, plus the lowest kept bit, to the f32
- * pattern. Below 2^-14 the addition of 0.5 aligns the value at f16's fixed quantum 2^-24
- * and rounds in hardware. */
-static inline uint16_t f16_of_f32(float value) {
-  uint32_t bits = bits_of_f32(value), magnitude = bits & 0x7fffffffu;
-  uint32_t sign = bits >> 16 & 0x8000u;
-  uint32_t rebased = magnitude - (112u << 23);
-  uint32_t normal = (rebased + 0xfffu + (rebased >> 13 & 1)) >> 13;
-  uint32_t subnormal = bits_of_f32(f32_of(magnitude < 0x38800000u ? magnitude : 0) + 0.5f) -
-                       0x3f000000u;
-  uint32_t finite = magnitude < 0x38800000u ? subnormal : normal;
-  finite = magnitude >= 0x477ff000u ? 0x7c00u : finite;
-  return (uint16_t)(magnitude > 0x7f800000u ? PLUMB_HALF_NAN : sign | finite);
-}
-
-static inline uint16_t bf16_of_f32(float value) {
-  uint32_t bits = bits_of_f32(value);
-  uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
-  return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? PLUMB_HALF_NAN : rounded);
-}
-
-#define FLOAT_LOOP(TO, FROM, EXPRESSION)      \
-  do {                                        \
-    TO *r = x->results[0];                    \
-    const FROM *a = x->operands[0];           \
-    LANES {                                   \
-      FROM v = a[l];                          \
-      r[l] = (EXPRESSION);                    \
-    }                                         \
-    return true;                              \
+#define FLOAT_LOOP(TO, FROM, EXPRESSION) \
+  do { \
+    TO *r = x->results[0]; \
+    const FROM *a = x->operands[0]; \
+    LANES { \
+      FROM v = a[l]; \
+      r[l] = (EXPRESSION); \
+    } \
+    return true; \
   } while (0)
 
 VECTOR_CLONES
 static bool float_to_float(const lanes *x, plumb_dtype to, plumb_dtype from) {
   size_t lo = x->lo, hi = x->hi;
   if (to == PLUMB_F64 && from == PLUMB_F32) FLOAT_LOOP(double, float, (double)v);
-  if (to == PLUMB_F32 && from == PLUMB_F64)
-    FLOAT_LOOP(float, double, v == v ? (float)v : f32_of(PLUMB_F32_NAN));
+  if (to == PLUMB_F32 && from == PLUMB_F64) FLOAT_LOOP(float, double, quiet_f32((float)v));
   if (to == PLUMB_F32 && from == PLUMB_F16) FLOAT_LOOP(float, uint16_t, f32_of_f16(v));
   if (to == PLUMB_F32 && from == PLUMB_BF16) FLOAT_LOOP(float, uint16_t, f32_of_bf16(v));
   if (to == PLUMB_F64 && from == PLUMB_F16) FLOAT_LOOP(double, uint16_t, (double)f32_of_f16(v));
@@ -209,7 +202,9 @@ static bool execute_fast(const lanes *x, plumb_dtype to, plumb_dtype from) {
 
 /* --- every pair --- */
 
-static wide low_mask(unsigned width) { return width == 128 ? ~(wide)0 : ((wide)1 << width) - 1; }
+static wide low_mask(unsigned width) {
+  return width == 128 ? ~(wide)0 : ((wide)1 << width) - 1;
+}
 
 /* The source integer extended to 128 bits. */
 static wide extended(wide bits, unsigned width, bool is_signed) {
@@ -263,7 +258,8 @@ static uint64_t convert_to_float(const plumb_inst *inst, wide bits, plumb_dtype 
     if ((flags & PLUMB_FLAG_SAT) && above_one) u = plumb_unpack_int(false, 1);
   }
   uint64_t r = plumb_pack(to, &u, (plumb_round)inst->round, (flags & PLUMB_FLAG_SATFINITE) != 0);
-  if ((flags & (uint32_t)FLUSH_OUT) && plumb_float_is_subnormal(to, r)) r &= plumb_float_sign_bit(to);
+  if ((flags & (uint32_t)FLUSH_OUT) && plumb_float_is_subnormal(to, r))
+    r &= plumb_float_sign_bit(to);
   return r;
 }
 

@@ -48,9 +48,12 @@ static inline double f64_nan(double a, double b, double c) {
 
 bool plumb_alu_float(const lanes *x) {
   switch ((plumb_dtype)x->inst->type) {
-  case PLUMB_F32: return execute_f32(x);
-  case PLUMB_F64: return execute_f64(x);
-  default: return plumb_alu_half(x);
+    case PLUMB_F32:
+      return execute_f32(x);
+    case PLUMB_F64:
+      return execute_f64(x);
+    default:
+      return plumb_alu_half(x);
   }
 }
 
@@ -76,11 +79,12 @@ bool plumb_alu_compare_half(const lanes *x, bool flush) {
       for (size_t l = 0; l < length; l++) {
         uint64_t bits = 0;
         memcpy(&bits, (const char *)x->operands[i] + (base + l) * bytes, bytes);
-        wide[i][l] = flush && plumb_float_is_subnormal(type, bits) ? 0
-                                                                   : plumb_dtype_to_double(type, bits);
+        wide[i][l] =
+            flush && plumb_float_is_subnormal(type, bits) ? 0 : plumb_dtype_to_double(type, bits);
       }
     lanes chunk = {x->inst, NULL, NULL, 0, length};
-    if (!compare_f64(&chunk, (uint8_t *)x->results[0] + base, wide[0], wide[1], false)) return false;
+    if (!compare_f64(&chunk, (uint8_t *)x->results[0] + base, wide[0], wide[1], false))
+      return false;
   }
   return true;
 }
@@ -91,7 +95,8 @@ static unsigned class_of(plumb_dtype type, uint64_t bits) {
   if (u.kind == PLUMB_IS_NAN) {
     unsigned fraction_bits = plumb_dtype_table[type].fraction_bits;
     unsigned low = type == PLUMB_TF32 ? 13 : 0;
-    bool quiet = type == PLUMB_E4M3 || type == PLUMB_UE8M0 || (bits >> (fraction_bits - 1 + low) & 1);
+    bool quiet =
+        type == PLUMB_E4M3 || type == PLUMB_UE8M0 || (bits >> (fraction_bits - 1 + low) & 1);
     return quiet ? 1 : 0;
   }
   if (u.kind == PLUMB_INFINITE) return u.negative ? 2 : 9;

@@ -4,6 +4,7 @@
 
 #include "targets/cpu/alu_lanes.h"
 #include "targets/cpu/float_convert.h"
+#include "targets/cpu/float_half.h"
 
 typedef struct narrow {
   plumb_dtype type;
@@ -37,11 +38,16 @@ static void store(const narrow *n, void *array, size_t lane, double value) {
 
 static double round_int(double v, plumb_round mode) {
   switch (mode) {
-  case PLUMB_RZ: return trunc(v);
-  case PLUMB_RM: return floor(v);
-  case PLUMB_RP: return ceil(v);
-  case PLUMB_RNA: return round(v);
-  default: return rint(v);
+    case PLUMB_RZ:
+      return trunc(v);
+    case PLUMB_RM:
+      return floor(v);
+    case PLUMB_RP:
+      return ceil(v);
+    case PLUMB_RNA:
+      return round(v);
+    default:
+      return rint(v);
   }
 }
 
@@ -55,17 +61,34 @@ static double add(const narrow *n, double a, double b) {
 
 static bool compute(const narrow *n, plumb_op op, double a, double b, double c, double *out) {
   switch (op) {
-  case PLUMB_OP_ADD:
-  case PLUMB_OP_REDUCE_ADD: *out = add(n, a, b); return true;
-  case PLUMB_OP_SUB: *out = add(n, a, -b); return true;
-  case PLUMB_OP_MUL:
-  case PLUMB_OP_REDUCE_MUL: *out = a * b; return true;
-  case PLUMB_OP_FMA: *out = add(n, a * b, c); return true;
-  case PLUMB_OP_DIV: *out = plumb_odd_div(a, b); return true;
-  case PLUMB_OP_SQRT: *out = plumb_odd_sqrt(a); return true;
-  case PLUMB_OP_REM_F: *out = fmod(a, b); return true;
-  case PLUMB_OP_ROUND_INT: *out = round_int(a, n->round); return true;
-  default: return false;
+    case PLUMB_OP_ADD:
+    case PLUMB_OP_REDUCE_ADD:
+      *out = add(n, a, b);
+      return true;
+    case PLUMB_OP_SUB:
+      *out = add(n, a, -b);
+      return true;
+    case PLUMB_OP_MUL:
+    case PLUMB_OP_REDUCE_MUL:
+      *out = a * b;
+      return true;
+    case PLUMB_OP_FMA:
+      *out = add(n, a * b, c);
+      return true;
+    case PLUMB_OP_DIV:
+      *out = plumb_odd_div(a, b);
+      return true;
+    case PLUMB_OP_SQRT:
+      *out = plumb_odd_sqrt(a);
+      return true;
+    case PLUMB_OP_REM_F:
+      *out = fmod(a, b);
+      return true;
+    case PLUMB_OP_ROUND_INT:
+      *out = round_int(a, n->round);
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -92,10 +115,51 @@ static bool execute_extreme(const narrow *n, const lanes *x) {
   return true;
 }
 
+/* f16 and bf16 to nearest without flags, in vector loops: the same double rounded to odd. */
+#define HALF_LOOP(OF, TO, SUM) \
+  LANES { \
+    double p = (double)OF(a[l]), q = (double)OF(b[l]), s = (double)OF(c[l]); \
+    (void)s; \
+    r[l] = TO(SUM); \
+  } \
+  return true
+
+#define HALF_OPERATIONS(OF, TO) \
+  switch ((plumb_op)x->inst->op) { \
+    case PLUMB_OP_REDUCE_ADD: \
+    case PLUMB_OP_ADD: \
+      HALF_LOOP(OF, TO, f32_odd_sum(p, q)); \
+    case PLUMB_OP_SUB: \
+      HALF_LOOP(OF, TO, f32_odd_sum(p, -q)); \
+    case PLUMB_OP_REDUCE_MUL: \
+    case PLUMB_OP_MUL: \
+      HALF_LOOP(OF, TO, f32_odd(p * q, 0)); \
+    case PLUMB_OP_FMA: \
+      HALF_LOOP(OF, TO, f32_odd_sum(p * q, s)); \
+    default: \
+      return false; \
+  }
+
+VECTOR_CLONES
+static bool execute_fast(const lanes *x) {
+  size_t lo = x->lo, hi = x->hi;
+  if (x->inst->operands < 2) return false;
+  uint16_t *r = x->results[0];
+  const uint16_t *a = x->operands[0], *b = x->operands[1];
+  const uint16_t *c = x->inst->op == PLUMB_OP_FMA ? x->operands[2] : a;
+  if (x->inst->type == PLUMB_F16) HALF_OPERATIONS(f32_of_f16, f16_of_f32)
+  HALF_OPERATIONS(f32_of_bf16, bf16_of_f32)
+}
+
 bool plumb_alu_half(const lanes *x) {
   const plumb_inst *inst = x->inst;
   plumb_dtype type = (plumb_dtype)inst->type;
   if (!plumb_dtype_is_float(type) || inst->round >= PLUMB_RS) return false;
+  bool is_half = type == PLUMB_F16 || type == PLUMB_BF16;
+  uint32_t modifiers = PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_IN | PLUMB_FLAG_FTZ_OUT | PLUMB_FLAG_SAT |
+                       PLUMB_FLAG_RELU | PLUMB_FLAG_SATFINITE | PLUMB_FLAG_ABS_OP;
+  if (is_half && inst->round == PLUMB_RN && !(inst->flags & modifiers) && execute_fast(x))
+    return true;
   narrow n = {type, plumb_dtype_bytes(type), (plumb_round)inst->round, inst->flags};
   if (inst->op == PLUMB_OP_MIN || inst->op == PLUMB_OP_MAX) return execute_extreme(&n, x);
   bool reduce = inst->op == PLUMB_OP_REDUCE_ADD || inst->op == PLUMB_OP_REDUCE_MUL;

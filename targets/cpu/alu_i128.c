@@ -39,9 +39,8 @@ static uint128_t mulhi_s(uint128_t a, uint128_t b) {
 
 static bool saturating(const plumb_inst *inst, uint128_t a, uint128_t b, uint128_t *out) {
   int128_t sum;
-  bool overflow = inst->op == PLUMB_OP_ADD
-                      ? __builtin_add_overflow((int128_t)a, (int128_t)b, &sum)
-                      : __builtin_sub_overflow((int128_t)a, (int128_t)b, &sum);
+  bool overflow = inst->op == PLUMB_OP_ADD ? __builtin_add_overflow((int128_t)a, (int128_t)b, &sum)
+                                           : __builtin_sub_overflow((int128_t)a, (int128_t)b, &sum);
   uint128_t most = (uint128_t)-1 >> 1;
   *out = !overflow ? (uint128_t)sum : (int128_t)a < 0 ? most + 1 : most;
   return true;
@@ -63,13 +62,26 @@ static bool divide(plumb_op op, uint128_t a, uint128_t b, uint128_t *r) {
   uint128_t quotient = div_s(a, b);
   bool inexact = b != 0 && rem_s(a, b) != 0, opposite = ((int128_t)a < 0) != ((int128_t)b < 0);
   switch (op) {
-  case PLUMB_OP_DIV_S: *r = quotient; return true;
-  case PLUMB_OP_DIV_U: *r = b ? a / b : (uint128_t)-1; return true;
-  case PLUMB_OP_REM_S: *r = rem_s(a, b); return true;
-  case PLUMB_OP_REM_U: *r = b ? a % b : a; return true;
-  case PLUMB_OP_FLOORDIV_S: *r = quotient - (inexact && opposite); return true;
-  case PLUMB_OP_CEILDIV_S: *r = quotient + (inexact && !opposite); return true;
-  default: return false;
+    case PLUMB_OP_DIV_S:
+      *r = quotient;
+      return true;
+    case PLUMB_OP_DIV_U:
+      *r = b ? a / b : (uint128_t)-1;
+      return true;
+    case PLUMB_OP_REM_S:
+      *r = rem_s(a, b);
+      return true;
+    case PLUMB_OP_REM_U:
+      *r = b ? a % b : a;
+      return true;
+    case PLUMB_OP_FLOORDIV_S:
+      *r = quotient - (inexact && opposite);
+      return true;
+    case PLUMB_OP_CEILDIV_S:
+      *r = quotient + (inexact && !opposite);
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -77,34 +89,74 @@ static bool one(const plumb_inst *inst, uint128_t a, uint128_t b, uint128_t *r) 
   if ((inst->op == PLUMB_OP_ADD || inst->op == PLUMB_OP_SUB) && (inst->flags & PLUMB_FLAG_SAT))
     return saturating(inst, a, b, r);
   switch ((plumb_op)inst->op) {
-  case PLUMB_OP_ADD:
-  case PLUMB_OP_REDUCE_ADD: *r = a + b; return true;
-  case PLUMB_OP_SUB: *r = a - b; return true;
-  case PLUMB_OP_MUL:
-  case PLUMB_OP_REDUCE_MUL: *r = a * b; return true;
-  case PLUMB_OP_NEG: *r = -a; return true;
-  case PLUMB_OP_ABS: *r = (int128_t)a < 0 ? -a : a; return true;
-  case PLUMB_OP_MULHI_U: *r = mulhi_u(a, b); return true;
-  case PLUMB_OP_MULHI_S: *r = mulhi_s(a, b); return true;
-  case PLUMB_OP_MIN_S: *r = (int128_t)a < (int128_t)b ? a : b; return true;
-  case PLUMB_OP_MAX_S: *r = (int128_t)a > (int128_t)b ? a : b; return true;
-  case PLUMB_OP_MIN_U: *r = a < b ? a : b; return true;
-  case PLUMB_OP_MAX_U: *r = a > b ? a : b; return true;
-  case PLUMB_OP_AND: *r = a & b; return true;
-  case PLUMB_OP_OR: *r = a | b; return true;
-  case PLUMB_OP_XOR: *r = a ^ b; return true;
-  case PLUMB_OP_NOT: *r = ~a; return true;
-  case PLUMB_OP_SHL: *r = b < 128 ? a << (unsigned)b : 0; return true;
-  case PLUMB_OP_SHR_U: *r = b < 128 ? a >> (unsigned)b : 0; return true;
-  case PLUMB_OP_SHR_S:
-    *r = (uint128_t)((int128_t)a >> (b < 128 ? (unsigned)b : 127));
-    return true;
-  case PLUMB_OP_CLZ: *r = count_leading(a); return true;
-  case PLUMB_OP_CTZ: *r = count_trailing(a); return true;
-  case PLUMB_OP_POPC:
-    *r = (unsigned)(__builtin_popcountll((uint64_t)a) + __builtin_popcountll((uint64_t)(a >> 64)));
-    return true;
-  default: return divide((plumb_op)inst->op, a, b, r);
+    case PLUMB_OP_ADD:
+    case PLUMB_OP_REDUCE_ADD:
+      *r = a + b;
+      return true;
+    case PLUMB_OP_SUB:
+      *r = a - b;
+      return true;
+    case PLUMB_OP_MUL:
+    case PLUMB_OP_REDUCE_MUL:
+      *r = a * b;
+      return true;
+    case PLUMB_OP_NEG:
+      *r = -a;
+      return true;
+    case PLUMB_OP_ABS:
+      *r = (int128_t)a < 0 ? -a : a;
+      return true;
+    case PLUMB_OP_MULHI_U:
+      *r = mulhi_u(a, b);
+      return true;
+    case PLUMB_OP_MULHI_S:
+      *r = mulhi_s(a, b);
+      return true;
+    case PLUMB_OP_MIN_S:
+      *r = (int128_t)a < (int128_t)b ? a : b;
+      return true;
+    case PLUMB_OP_MAX_S:
+      *r = (int128_t)a > (int128_t)b ? a : b;
+      return true;
+    case PLUMB_OP_MIN_U:
+      *r = a < b ? a : b;
+      return true;
+    case PLUMB_OP_MAX_U:
+      *r = a > b ? a : b;
+      return true;
+    case PLUMB_OP_AND:
+      *r = a & b;
+      return true;
+    case PLUMB_OP_OR:
+      *r = a | b;
+      return true;
+    case PLUMB_OP_XOR:
+      *r = a ^ b;
+      return true;
+    case PLUMB_OP_NOT:
+      *r = ~a;
+      return true;
+    case PLUMB_OP_SHL:
+      *r = b < 128 ? a << (unsigned)b : 0;
+      return true;
+    case PLUMB_OP_SHR_U:
+      *r = b < 128 ? a >> (unsigned)b : 0;
+      return true;
+    case PLUMB_OP_SHR_S:
+      *r = (uint128_t)((int128_t)a >> (b < 128 ? (unsigned)b : 127));
+      return true;
+    case PLUMB_OP_CLZ:
+      *r = count_leading(a);
+      return true;
+    case PLUMB_OP_CTZ:
+      *r = count_trailing(a);
+      return true;
+    case PLUMB_OP_POPC:
+      *r =
+          (unsigned)(__builtin_popcountll((uint64_t)a) + __builtin_popcountll((uint64_t)(a >> 64)));
+      return true;
+    default:
+      return divide((plumb_op)inst->op, a, b, r);
   }
 }
 
@@ -125,19 +177,44 @@ bool plumb_alu_compare_i128(const lanes *x) {
     uint128_t a = load(x->operands[0], l), b = load(x->operands[1], l);
     int128_t s = (int128_t)a, t = (int128_t)b;
     switch ((plumb_cmp)x->inst->sub) {
-    case PLUMB_CMP_EQ: r[l] = a == b; break;
-    case PLUMB_CMP_NE: r[l] = a != b; break;
-    case PLUMB_CMP_LT_S: r[l] = s < t; break;
-    case PLUMB_CMP_LE_S: r[l] = s <= t; break;
-    case PLUMB_CMP_GT_S: r[l] = s > t; break;
-    case PLUMB_CMP_GE_S: r[l] = s >= t; break;
-    case PLUMB_CMP_LT_U: r[l] = a < b; break;
-    case PLUMB_CMP_LE_U: r[l] = a <= b; break;
-    case PLUMB_CMP_GT_U: r[l] = a > b; break;
-    case PLUMB_CMP_GE_U: r[l] = a >= b; break;
-    case PLUMB_CMP_FALSE: r[l] = 0; break;
-    case PLUMB_CMP_TRUE: r[l] = 1; break;
-    default: return false;
+      case PLUMB_CMP_EQ:
+        r[l] = a == b;
+        break;
+      case PLUMB_CMP_NE:
+        r[l] = a != b;
+        break;
+      case PLUMB_CMP_LT_S:
+        r[l] = s < t;
+        break;
+      case PLUMB_CMP_LE_S:
+        r[l] = s <= t;
+        break;
+      case PLUMB_CMP_GT_S:
+        r[l] = s > t;
+        break;
+      case PLUMB_CMP_GE_S:
+        r[l] = s >= t;
+        break;
+      case PLUMB_CMP_LT_U:
+        r[l] = a < b;
+        break;
+      case PLUMB_CMP_LE_U:
+        r[l] = a <= b;
+        break;
+      case PLUMB_CMP_GT_U:
+        r[l] = a > b;
+        break;
+      case PLUMB_CMP_GE_U:
+        r[l] = a >= b;
+        break;
+      case PLUMB_CMP_FALSE:
+        r[l] = 0;
+        break;
+      case PLUMB_CMP_TRUE:
+        r[l] = 1;
+        break;
+      default:
+        return false;
     }
   }
   return true;

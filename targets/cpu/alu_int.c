@@ -30,15 +30,17 @@ typedef __int128 int128_t;
  * operands extended as the operation reads them, and the low bit of the result. */
 static bool signed_operation(plumb_op op) {
   switch (op) {
-  case PLUMB_OP_MULHI_S:
-  case PLUMB_OP_DIV_S:
-  case PLUMB_OP_REM_S:
-  case PLUMB_OP_FLOORDIV_S:
-  case PLUMB_OP_CEILDIV_S:
-  case PLUMB_OP_MIN_S:
-  case PLUMB_OP_MAX_S:
-  case PLUMB_OP_ABS: return true;
-  default: return false;
+    case PLUMB_OP_MULHI_S:
+    case PLUMB_OP_DIV_S:
+    case PLUMB_OP_REM_S:
+    case PLUMB_OP_FLOORDIV_S:
+    case PLUMB_OP_CEILDIV_S:
+    case PLUMB_OP_MIN_S:
+    case PLUMB_OP_MAX_S:
+    case PLUMB_OP_ABS:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -46,21 +48,19 @@ static bool shift_bit(const lanes *x) {
   uint8_t *r = x->results[0];
   const uint8_t *a = x->operands[0], *b = x->operands[1];
   switch ((plumb_op)x->inst->op) {
-  case PLUMB_OP_SHL:
-  case PLUMB_OP_SHR_U:
-    for (size_t l = x->lo; l < x->hi; l++)
-      r[l] = b[l] & 1 ? 0 : a[l] & 1;
-    return true;
-  case PLUMB_OP_SHR_S:
-    for (size_t l = x->lo; l < x->hi; l++)
-      r[l] = a[l] & 1;
-    return true;
-  case PLUMB_OP_MULHI_S:
-  case PLUMB_OP_MULHI_U: /* the high half of a 2-bit product of bits is 0 or (-1)(-1) >> 1 */
-    for (size_t l = x->lo; l < x->hi; l++)
-      r[l] = 0;
-    return true;
-  default: return false;
+    case PLUMB_OP_SHL:
+    case PLUMB_OP_SHR_U:
+      for (size_t l = x->lo; l < x->hi; l++) r[l] = b[l] & 1 ? 0 : a[l] & 1;
+      return true;
+    case PLUMB_OP_SHR_S:
+      for (size_t l = x->lo; l < x->hi; l++) r[l] = a[l] & 1;
+      return true;
+    case PLUMB_OP_MULHI_S:
+    case PLUMB_OP_MULHI_U: /* the high half of a 2-bit product of bits is 0 or (-1)(-1) >> 1 */
+      for (size_t l = x->lo; l < x->hi; l++) r[l] = 0;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -86,20 +86,25 @@ static bool execute_bit(const lanes *x) {
     if (!arithmetic_8(&chunk, result, wide[0], wide[1]) &&
         !divide_8(&chunk, result, wide[0], wide[1]))
       return false;
-    for (size_t l = 0; l < length; l++)
-      out[base + l] = result[l] & 1;
+    for (size_t l = 0; l < length; l++) out[base + l] = result[l] & 1;
   }
   return true;
 }
 
 bool plumb_alu_int(const lanes *x) {
   switch ((plumb_dtype)x->inst->type) {
-  case PLUMB_I1: return execute_bit(x);
-  case PLUMB_I8: return execute_8(x);
-  case PLUMB_I16: return execute_16(x);
-  case PLUMB_I32: return execute_32(x);
-  case PLUMB_I64: return execute_64(x);
-  default: return false;
+    case PLUMB_I1:
+      return execute_bit(x);
+    case PLUMB_I8:
+      return execute_8(x);
+    case PLUMB_I16:
+      return execute_16(x);
+    case PLUMB_I32:
+      return execute_32(x);
+    case PLUMB_I64:
+      return execute_64(x);
+    default:
+      return false;
   }
 }
 
@@ -107,27 +112,41 @@ bool plumb_alu_int(const lanes *x) {
 static bool compare_bit(const lanes *x) {
   plumb_inst swapped = *x->inst;
   switch ((plumb_cmp)x->inst->sub) {
-  case PLUMB_CMP_LT_S: swapped.sub = PLUMB_CMP_GT_U; break;
-  case PLUMB_CMP_LE_S: swapped.sub = PLUMB_CMP_GE_U; break;
-  case PLUMB_CMP_GT_S: swapped.sub = PLUMB_CMP_LT_U; break;
-  case PLUMB_CMP_GE_S: swapped.sub = PLUMB_CMP_LE_U; break;
-  default: break;
+    case PLUMB_CMP_LT_S:
+      swapped.sub = PLUMB_CMP_GT_U;
+      break;
+    case PLUMB_CMP_LE_S:
+      swapped.sub = PLUMB_CMP_GE_U;
+      break;
+    case PLUMB_CMP_GT_S:
+      swapped.sub = PLUMB_CMP_LT_U;
+      break;
+    case PLUMB_CMP_GE_S:
+      swapped.sub = PLUMB_CMP_LE_U;
+      break;
+    default:
+      break;
   }
   lanes y = *x;
   y.inst = &swapped;
   return compare_8(&y, x->results[0], x->operands[0], x->operands[1]);
 }
 
-
 bool plumb_alu_compare_int(const lanes *x) {
   uint8_t *r = x->results[0];
   const void *a = x->operands[0], *b = x->operands[1];
   switch ((plumb_dtype)x->inst->type2) {
-  case PLUMB_I1: return compare_bit(x);
-  case PLUMB_I8: return compare_8(x, r, a, b);
-  case PLUMB_I16: return compare_16(x, r, a, b);
-  case PLUMB_I32: return compare_32(x, r, a, b);
-  case PLUMB_I64: return compare_64(x, r, a, b);
-  default: return false;
+    case PLUMB_I1:
+      return compare_bit(x);
+    case PLUMB_I8:
+      return compare_8(x, r, a, b);
+    case PLUMB_I16:
+      return compare_16(x, r, a, b);
+    case PLUMB_I32:
+      return compare_32(x, r, a, b);
+    case PLUMB_I64:
+      return compare_64(x, r, a, b);
+    default:
+      return false;
   }
 }

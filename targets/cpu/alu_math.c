@@ -10,8 +10,12 @@
 typedef double (*double_function)(double);
 typedef long double (*long_function)(long double);
 
-static double rsqrt_double(double v) { return 1 / sqrt(v); }
-static long double rsqrt_long(long double v) { return 1 / sqrtl(v); }
+static double rsqrt_double(double v) {
+  return 1 / sqrt(v);
+}
+static long double rsqrt_long(long double v) {
+  return 1 / sqrtl(v);
+}
 
 /* lgamma without the global sign. */
 static double lgamma_double(double v) {
@@ -29,44 +33,36 @@ typedef struct function_row {
 } function_row;
 
 static const function_row functions[PLUMB_MATH_COUNT] = {
-    [PLUMB_MATH_EXP] = {exp, expl},
-    [PLUMB_MATH_EXP2] = {exp2, exp2l},
-    [PLUMB_MATH_EXP10] = {exp10, exp10l},
-    [PLUMB_MATH_EXPM1] = {expm1, expm1l},
-    [PLUMB_MATH_LOG] = {log, logl},
-    [PLUMB_MATH_LOG2] = {log2, log2l},
-    [PLUMB_MATH_LOG10] = {log10, log10l},
-    [PLUMB_MATH_LOG1P] = {log1p, log1pl},
-    [PLUMB_MATH_SIN] = {sin, sinl},
-    [PLUMB_MATH_COS] = {cos, cosl},
-    [PLUMB_MATH_TAN] = {tan, tanl},
-    [PLUMB_MATH_ASIN] = {asin, asinl},
-    [PLUMB_MATH_ACOS] = {acos, acosl},
-    [PLUMB_MATH_ATAN] = {atan, atanl},
-    [PLUMB_MATH_SINH] = {sinh, sinhl},
-    [PLUMB_MATH_COSH] = {cosh, coshl},
-    [PLUMB_MATH_TANH] = {tanh, tanhl},
-    [PLUMB_MATH_ASINH] = {asinh, asinhl},
-    [PLUMB_MATH_ACOSH] = {acosh, acoshl},
-    [PLUMB_MATH_ATANH] = {atanh, atanhl},
-    [PLUMB_MATH_ERF] = {erf, erfl},
-    [PLUMB_MATH_ERFC] = {erfc, erfcl},
-    [PLUMB_MATH_CBRT] = {cbrt, cbrtl},
-    [PLUMB_MATH_RSQRT] = {rsqrt_double, rsqrt_long},
-    [PLUMB_MATH_TGAMMA] = {tgamma, tgammal},
-    [PLUMB_MATH_LGAMMA] = {lgamma_double, lgamma_long},
+    [PLUMB_MATH_EXP] = {exp, expl},          [PLUMB_MATH_EXP2] = {exp2, exp2l},
+    [PLUMB_MATH_EXP10] = {exp10, exp10l},    [PLUMB_MATH_EXPM1] = {expm1, expm1l},
+    [PLUMB_MATH_LOG] = {log, logl},          [PLUMB_MATH_LOG2] = {log2, log2l},
+    [PLUMB_MATH_LOG10] = {log10, log10l},    [PLUMB_MATH_LOG1P] = {log1p, log1pl},
+    [PLUMB_MATH_SIN] = {sin, sinl},          [PLUMB_MATH_COS] = {cos, cosl},
+    [PLUMB_MATH_TAN] = {tan, tanl},          [PLUMB_MATH_ASIN] = {asin, asinl},
+    [PLUMB_MATH_ACOS] = {acos, acosl},       [PLUMB_MATH_ATAN] = {atan, atanl},
+    [PLUMB_MATH_SINH] = {sinh, sinhl},       [PLUMB_MATH_COSH] = {cosh, coshl},
+    [PLUMB_MATH_TANH] = {tanh, tanhl},       [PLUMB_MATH_ASINH] = {asinh, asinhl},
+    [PLUMB_MATH_ACOSH] = {acosh, acoshl},    [PLUMB_MATH_ATANH] = {atanh, atanhl},
+    [PLUMB_MATH_ERF] = {erf, erfl},          [PLUMB_MATH_ERFC] = {erfc, erfcl},
+    [PLUMB_MATH_CBRT] = {cbrt, cbrtl},       [PLUMB_MATH_RSQRT] = {rsqrt_double, rsqrt_long},
+    [PLUMB_MATH_TGAMMA] = {tgamma, tgammal}, [PLUMB_MATH_LGAMMA] = {lgamma_double, lgamma_long},
 };
 
 /* The exponent of POWI and LDEXP. */
 static int64_t exponent_at(const plumb_inst *inst, const void *array, size_t lane) {
   switch ((plumb_dtype)inst->type2) {
-  case PLUMB_I16: return ((const int16_t *)array)[lane];
-  case PLUMB_I64: return ((const int64_t *)array)[lane];
-  default: return ((const int32_t *)array)[lane];
+    case PLUMB_I16:
+      return ((const int16_t *)array)[lane];
+    case PLUMB_I64:
+      return ((const int64_t *)array)[lane];
+    default:
+      return ((const int32_t *)array)[lane];
   }
 }
 
-static int clamped(int64_t n) { return n > 100000 ? 100000 : n < -100000 ? -100000 : (int)n; }
+static int clamped(int64_t n) {
+  return n > 100000 ? 100000 : n < -100000 ? -100000 : (int)n;
+}
 
 static bool has_exponent(plumb_math which) {
   return which == PLUMB_MATH_POWI || which == PLUMB_MATH_LDEXP;
@@ -74,27 +70,43 @@ static bool has_exponent(plumb_math which) {
 
 double plumb_math_double(plumb_math which, double a, double b, int64_t n) {
   switch (which) {
-  case PLUMB_MATH_ATAN2: return atan2(a, b);
-  case PLUMB_MATH_POW: return pow(a, b);
-  case PLUMB_MATH_HYPOT: return hypot(a, b);
-  case PLUMB_MATH_FMOD: return fmod(a, b);
-  case PLUMB_MATH_REMAINDER: return remainder(a, b);
-  case PLUMB_MATH_POWI: return pow(a, (double)n);
-  case PLUMB_MATH_LDEXP: return ldexp(a, clamped(n));
-  default: return functions[which].narrow(a);
+    case PLUMB_MATH_ATAN2:
+      return atan2(a, b);
+    case PLUMB_MATH_POW:
+      return pow(a, b);
+    case PLUMB_MATH_HYPOT:
+      return hypot(a, b);
+    case PLUMB_MATH_FMOD:
+      return fmod(a, b);
+    case PLUMB_MATH_REMAINDER:
+      return remainder(a, b);
+    case PLUMB_MATH_POWI:
+      return pow(a, (double)n);
+    case PLUMB_MATH_LDEXP:
+      return ldexp(a, clamped(n));
+    default:
+      return functions[which].narrow(a);
   }
 }
 
 long double plumb_math_long(plumb_math which, long double a, long double b, int64_t n) {
   switch (which) {
-  case PLUMB_MATH_ATAN2: return atan2l(a, b);
-  case PLUMB_MATH_POW: return powl(a, b);
-  case PLUMB_MATH_HYPOT: return hypotl(a, b);
-  case PLUMB_MATH_FMOD: return fmodl(a, b);
-  case PLUMB_MATH_REMAINDER: return remainderl(a, b);
-  case PLUMB_MATH_POWI: return powl(a, (long double)n);
-  case PLUMB_MATH_LDEXP: return ldexpl(a, clamped(n));
-  default: return functions[which].wide(a);
+    case PLUMB_MATH_ATAN2:
+      return atan2l(a, b);
+    case PLUMB_MATH_POW:
+      return powl(a, b);
+    case PLUMB_MATH_HYPOT:
+      return hypotl(a, b);
+    case PLUMB_MATH_FMOD:
+      return fmodl(a, b);
+    case PLUMB_MATH_REMAINDER:
+      return remainderl(a, b);
+    case PLUMB_MATH_POWI:
+      return powl(a, (long double)n);
+    case PLUMB_MATH_LDEXP:
+      return ldexpl(a, clamped(n));
+    default:
+      return functions[which].wide(a);
   }
 }
 
@@ -114,7 +126,8 @@ static double load(const math_lanes *m, int operand, size_t lane) {
 
 static void store(const math_lanes *m, size_t lane, uint64_t bits) {
   uint32_t flags = m->x->inst->flags;
-  if (m->flush_out && plumb_float_is_subnormal(m->type, bits)) bits &= plumb_float_sign_bit(m->type);
+  if (m->flush_out && plumb_float_is_subnormal(m->type, bits))
+    bits &= plumb_float_sign_bit(m->type);
   if (flags & (PLUMB_FLAG_SAT | PLUMB_FLAG_RELU)) {
     double v = plumb_dtype_to_double(m->type, bits);
     if (flags & PLUMB_FLAG_SAT) v = v > 0 ? (v < 1 ? v : 1) : 0;

@@ -14,14 +14,27 @@ static uint64_t apply_float(plumb_atomic sub, plumb_dtype type, uint64_t old, ui
   inst.results = 1;
   inst.operands = 2;
   switch (sub) {
-    case PLUMB_ATOMIC_SUB: inst.op = PLUMB_OP_SUB; break;
-    case PLUMB_ATOMIC_MUL: inst.op = PLUMB_OP_MUL; break;
-    case PLUMB_ATOMIC_FMIN: case PLUMB_ATOMIC_FMINIMUM: inst.op = PLUMB_OP_MIN; break;
-    case PLUMB_ATOMIC_FMAX: case PLUMB_ATOMIC_FMAXIMUM: inst.op = PLUMB_OP_MAX; break;
-    default: inst.op = PLUMB_OP_ADD; break;
+    case PLUMB_ATOMIC_SUB:
+      inst.op = PLUMB_OP_SUB;
+      break;
+    case PLUMB_ATOMIC_MUL:
+      inst.op = PLUMB_OP_MUL;
+      break;
+    case PLUMB_ATOMIC_FMIN:
+    case PLUMB_ATOMIC_FMINIMUM:
+      inst.op = PLUMB_OP_MIN;
+      break;
+    case PLUMB_ATOMIC_FMAX:
+    case PLUMB_ATOMIC_FMAXIMUM:
+      inst.op = PLUMB_OP_MAX;
+      break;
+    default:
+      inst.op = PLUMB_OP_ADD;
+      break;
   }
   inst.sub = sub == PLUMB_ATOMIC_FMINIMUM || sub == PLUMB_ATOMIC_FMAXIMUM
-                 ? (uint8_t)PLUMB_NAN_PROPAGATE : (uint8_t)PLUMB_NAN_DROP;
+                 ? (uint8_t)PLUMB_NAN_PROPAGATE
+                 : (uint8_t)PLUMB_NAN_DROP;
   uint64_t result = 0;
   void *results[] = {&result};
   const void *operands[] = {&old, &value};
@@ -33,22 +46,39 @@ uint64_t plumb_atomic_apply(plumb_atomic sub, plumb_dtype type, uint64_t old, ui
                             uint64_t swap) {
   int64_t so = sign_extend(type, old), sv = sign_extend(type, value);
   switch (sub) {
-    case PLUMB_ATOMIC_ADD: case PLUMB_ATOMIC_SUB: case PLUMB_ATOMIC_MUL:
+    case PLUMB_ATOMIC_ADD:
+    case PLUMB_ATOMIC_SUB:
+    case PLUMB_ATOMIC_MUL:
       if (plumb_dtype_is_float(type)) return apply_float(sub, type, old, value);
-      return sub == PLUMB_ATOMIC_ADD ? old + value : sub == PLUMB_ATOMIC_SUB ? old - value : old * value;
-    case PLUMB_ATOMIC_MIN_S: return so < sv ? old : value;
-    case PLUMB_ATOMIC_MAX_S: return so > sv ? old : value;
-    case PLUMB_ATOMIC_MIN_U: return old < value ? old : value;
-    case PLUMB_ATOMIC_MAX_U: return old > value ? old : value;
-    case PLUMB_ATOMIC_AND: return old & value;
-    case PLUMB_ATOMIC_OR: return old | value;
-    case PLUMB_ATOMIC_XOR: return old ^ value;
-    case PLUMB_ATOMIC_NAND: return ~(old & value);
-    case PLUMB_ATOMIC_INC: return old >= value ? 0 : old + 1;
-    case PLUMB_ATOMIC_DEC: return old == 0 || old > value ? value : old - 1;
-    case PLUMB_ATOMIC_EXCH: return value;
-    case PLUMB_ATOMIC_CAS: return old == value ? swap : old;
-    default: return apply_float(sub, type, old, value);
+      return sub == PLUMB_ATOMIC_ADD   ? old + value
+             : sub == PLUMB_ATOMIC_SUB ? old - value
+                                       : old * value;
+    case PLUMB_ATOMIC_MIN_S:
+      return so < sv ? old : value;
+    case PLUMB_ATOMIC_MAX_S:
+      return so > sv ? old : value;
+    case PLUMB_ATOMIC_MIN_U:
+      return old < value ? old : value;
+    case PLUMB_ATOMIC_MAX_U:
+      return old > value ? old : value;
+    case PLUMB_ATOMIC_AND:
+      return old & value;
+    case PLUMB_ATOMIC_OR:
+      return old | value;
+    case PLUMB_ATOMIC_XOR:
+      return old ^ value;
+    case PLUMB_ATOMIC_NAND:
+      return ~(old & value);
+    case PLUMB_ATOMIC_INC:
+      return old >= value ? 0 : old + 1;
+    case PLUMB_ATOMIC_DEC:
+      return old == 0 || old > value ? value : old - 1;
+    case PLUMB_ATOMIC_EXCH:
+      return value;
+    case PLUMB_ATOMIC_CAS:
+      return old == value ? swap : old;
+    default:
+      return apply_float(sub, type, old, value);
   }
 }
 
@@ -118,10 +148,9 @@ static bool lane_atomic(plumb_block_run *br, plumb_strand *s, const plumb_inst *
     bool take = inst->sub == PLUMB_ATOMIC_EXCH || memcmp(old, value, 16) == 0;
     memcpy(fresh, inst->sub == PLUMB_ATOMIC_EXCH ? value : take ? swap : old, 16);
   } else {
-    uint64_t result = plumb_atomic_apply((plumb_atomic)inst->sub, (plumb_dtype)inst->type,
-                                         plumb_lane_bits(old, bytes, 0),
-                                         plumb_lane_bits(value, bytes, 0),
-                                         plumb_lane_bits(swap, bytes, 0));
+    uint64_t result = plumb_atomic_apply(
+        (plumb_atomic)inst->sub, (plumb_dtype)inst->type, plumb_lane_bits(old, bytes, 0),
+        plumb_lane_bits(value, bytes, 0), plumb_lane_bits(swap, bytes, 0));
     memcpy(fresh, &result, 8);
   }
   if (br->run->options.companions) flow_companion(br, s, inst, lane, &place, old);
@@ -135,9 +164,9 @@ static bool lane_atomic(plumb_block_run *br, plumb_strand *s, const plumb_inst *
   plumb_reg r = plumb_inst_results(f->fn, inst)[0];
   memcpy(plumb_reg_lanes(br, f, r) + (size_t)lane * bytes, old, bytes);
   uint64_t *loads = place.window == PLUMB_WINDOW_SHARED ? &br->counters.shared_load_bytes
-                                                         : &br->counters.global_load_bytes;
+                                                        : &br->counters.global_load_bytes;
   uint64_t *stores = place.window == PLUMB_WINDOW_SHARED ? &br->counters.shared_store_bytes
-                                                          : &br->counters.global_store_bytes;
+                                                         : &br->counters.global_store_bytes;
   if (place.window != PLUMB_WINDOW_LOCAL) *loads += bytes, *stores += bytes;
   return true;
 }

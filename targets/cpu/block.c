@@ -13,8 +13,8 @@ static void *take(size_t count, size_t bytes) {
 void plumb_block_create_run(plumb_block_run *br, plumb_grid *grid) {
   plumb_run *run = grid->run;
   const plumb_program *p = run->program;
-  *br = (plumb_block_run){.run = run, .grid = grid, .machine = run->machine, .program = p,
-                          .lanes = grid->lanes};
+  *br = (plumb_block_run){
+      .run = run, .grid = grid, .machine = run->machine, .program = p, .lanes = grid->lanes};
   size_t insts = 0;
   for (size_t i = 0; i < p->function_count; i++) insts += p->functions[i]->inst_count;
   br->consts = take(p->const_count, sizeof *br->consts);

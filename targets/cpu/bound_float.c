@@ -40,34 +40,42 @@ static double shadow_two(const plumb_inst *inst, double a, double b) {
   bool is_f64 = inst->type == PLUMB_F64;
   long double x = a, y = b;
   switch ((plumb_op)inst->op) {
-  case PLUMB_OP_ADD: return is_f64 ? (double)(x + y) : a + b;
-  case PLUMB_OP_SUB: return is_f64 ? (double)(x - y) : a - b;
-  case PLUMB_OP_MUL: return is_f64 ? (double)(x * y) : a * b;
-  case PLUMB_OP_DIV: return is_f64 ? (double)(x / y) : a / b;
-  default: return fmod(a, b);
+    case PLUMB_OP_ADD:
+      return is_f64 ? (double)(x + y) : a + b;
+    case PLUMB_OP_SUB:
+      return is_f64 ? (double)(x - y) : a - b;
+    case PLUMB_OP_MUL:
+      return is_f64 ? (double)(x * y) : a * b;
+    case PLUMB_OP_DIV:
+      return is_f64 ? (double)(x / y) : a / b;
+    default:
+      return fmod(a, b);
   }
 }
 
 static plumb_companion real_two(const plumb_inst *inst, const plumb_companion *a,
                                 const plumb_companion *b) {
   switch ((plumb_op)inst->op) {
-  case PLUMB_OP_ADD: return plumb_interval_add(a, b);
-  case PLUMB_OP_SUB: {
-    plumb_companion minus = plumb_interval_neg(b);
-    return plumb_interval_add(a, &minus);
-  }
-  case PLUMB_OP_MUL: return plumb_interval_mul(a, b);
-  case PLUMB_OP_DIV: return plumb_interval_div(a, b);
-  default: { /* REM_F is the function fmod */
-    plumb_inst math = *inst;
-    math.sub = PLUMB_MATH_FMOD;
-    return plumb_bound_math(&math, a, b, 0, true);
-  }
+    case PLUMB_OP_ADD:
+      return plumb_interval_add(a, b);
+    case PLUMB_OP_SUB: {
+      plumb_companion minus = plumb_interval_neg(b);
+      return plumb_interval_add(a, &minus);
+    }
+    case PLUMB_OP_MUL:
+      return plumb_interval_mul(a, b);
+    case PLUMB_OP_DIV:
+      return plumb_interval_div(a, b);
+    default: { /* REM_F is the function fmod */
+      plumb_inst math = *inst;
+      math.sub = PLUMB_MATH_FMOD;
+      return plumb_bound_math(&math, a, b, 0, true);
+    }
   }
 }
 
 plumb_companion plumb_bound_two(const plumb_inst *inst, const plumb_companion *a,
-                           const plumb_companion *b) {
+                                const plumb_companion *b) {
   const plumb_companion *operands[2] = {a, b};
   bool known = plumb_companion_is_known(a) && plumb_companion_is_known(b);
   plumb_companion real = known ? real_two(inst, a, b) : plumb_spread(operands, 2);
@@ -76,7 +84,7 @@ plumb_companion plumb_bound_two(const plumb_inst *inst, const plumb_companion *a
 
 /* Fused, or a rounded product and a rounded sum: the product's interval holds both. */
 plumb_companion plumb_bound_fma(const plumb_inst *inst, const plumb_companion *a,
-                              const plumb_companion *b, const plumb_companion *c) {
+                                const plumb_companion *b, const plumb_companion *c) {
   const plumb_companion *operands[3] = {a, b, c};
   plumb_companion real;
   if (!plumb_companion_is_known(a) || !plumb_companion_is_known(b) ||
@@ -132,7 +140,7 @@ plumb_companion plumb_bound_extreme(const plumb_inst *inst, plumb_companion a, p
 }
 
 plumb_companion plumb_bound_sign(const plumb_inst *inst, const plumb_companion *a,
-                               const plumb_companion *b, bool b_exact, bool b_negative) {
+                                 const plumb_companion *b, bool b_exact, bool b_negative) {
   plumb_companion r = *a;
   if (inst->op == PLUMB_OP_NEG) {
     if (plumb_companion_is_known(a)) r = plumb_interval_neg(a);
@@ -156,11 +164,16 @@ plumb_companion plumb_bound_sign(const plumb_inst *inst, const plumb_companion *
 
 double plumb_to_integral(plumb_round mode, double v) {
   switch (mode) {
-  case PLUMB_RZ: return trunc(v);
-  case PLUMB_RM: return floor(v);
-  case PLUMB_RP: return ceil(v);
-  case PLUMB_RNA: return round(v);
-  default: return rint(v);
+    case PLUMB_RZ:
+      return trunc(v);
+    case PLUMB_RM:
+      return floor(v);
+    case PLUMB_RP:
+      return ceil(v);
+    case PLUMB_RNA:
+      return round(v);
+    default:
+      return rint(v);
   }
 }
 

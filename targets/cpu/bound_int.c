@@ -110,47 +110,51 @@ typedef enum relation { EQUAL, DIFFERENT, LESS, LESS_EQUAL } relation;
 
 static bool holds(relation which, double a, double b) {
   switch (which) {
-  case EQUAL: return a == b;
-  case DIFFERENT: return a < b || a > b;
-  case LESS: return a < b;
-  default: return a <= b;
+    case EQUAL:
+      return a == b;
+    case DIFFERENT:
+      return a < b || a > b;
+    case LESS:
+      return a < b;
+    default:
+      return a <= b;
   }
 }
 
 static plumb_companion related(relation which, const plumb_companion *a, const plumb_companion *b) {
   bool always, never;
   switch (which) {
-  case EQUAL:
-  case DIFFERENT: {
-    bool same = a->lo == a->hi && b->lo == b->hi && a->lo == b->lo;
-    bool apart = a->hi < b->lo || b->hi < a->lo;
-    always = which == EQUAL ? same : apart;
-    never = which == EQUAL ? apart : same;
-    break;
-  }
-  case LESS:
-    always = a->hi < b->lo;
-    never = a->lo >= b->hi;
-    break;
-  default:
-    always = a->hi <= b->lo;
-    never = a->lo > b->hi;
+    case EQUAL:
+    case DIFFERENT: {
+      bool same = a->lo == a->hi && b->lo == b->hi && a->lo == b->lo;
+      bool apart = a->hi < b->lo || b->hi < a->lo;
+      always = which == EQUAL ? same : apart;
+      never = which == EQUAL ? apart : same;
+      break;
+    }
+    case LESS:
+      always = a->hi < b->lo;
+      never = a->lo >= b->hi;
+      break;
+    default:
+      always = a->hi <= b->lo;
+      never = a->lo > b->hi;
   }
   return truth(!always, !never, holds(which, a->shadow, b->shadow));
 }
 
 /* What each float predicate is: a relation, operands swapped or not, and its value on NaN. */
 plumb_companion plumb_bound_compare_float(plumb_cmp predicate, const plumb_companion *a,
-                                     const plumb_companion *b) {
+                                          const plumb_companion *b) {
   static const struct {
     uint8_t which, swapped, on_nan;
   } rows[PLUMB_CMP_COUNT] = {
-      [PLUMB_CMP_OEQ] = {EQUAL, 0, 0},      [PLUMB_CMP_ONE] = {DIFFERENT, 0, 0},
-      [PLUMB_CMP_OLT] = {LESS, 0, 0},       [PLUMB_CMP_OLE] = {LESS_EQUAL, 0, 0},
-      [PLUMB_CMP_OGT] = {LESS, 1, 0},       [PLUMB_CMP_OGE] = {LESS_EQUAL, 1, 0},
-      [PLUMB_CMP_UEQ] = {EQUAL, 0, 1},      [PLUMB_CMP_UNE] = {DIFFERENT, 0, 1},
-      [PLUMB_CMP_ULT] = {LESS, 0, 1},       [PLUMB_CMP_ULE] = {LESS_EQUAL, 0, 1},
-      [PLUMB_CMP_UGT] = {LESS, 1, 1},       [PLUMB_CMP_UGE] = {LESS_EQUAL, 1, 1},
+      [PLUMB_CMP_OEQ] = {EQUAL, 0, 0}, [PLUMB_CMP_ONE] = {DIFFERENT, 0, 0},
+      [PLUMB_CMP_OLT] = {LESS, 0, 0},  [PLUMB_CMP_OLE] = {LESS_EQUAL, 0, 0},
+      [PLUMB_CMP_OGT] = {LESS, 1, 0},  [PLUMB_CMP_OGE] = {LESS_EQUAL, 1, 0},
+      [PLUMB_CMP_UEQ] = {EQUAL, 0, 1}, [PLUMB_CMP_UNE] = {DIFFERENT, 0, 1},
+      [PLUMB_CMP_ULT] = {LESS, 0, 1},  [PLUMB_CMP_ULE] = {LESS_EQUAL, 0, 1},
+      [PLUMB_CMP_UGT] = {LESS, 1, 1},  [PLUMB_CMP_UGE] = {LESS_EQUAL, 1, 1},
   };
   if (predicate == PLUMB_CMP_FALSE) return truth(true, false, false);
   if (predicate == PLUMB_CMP_TRUE) return truth(false, true, true);
@@ -173,22 +177,29 @@ plumb_companion plumb_bound_compare_int(plumb_cmp predicate, const plumb_compani
   bool is_unsigned = predicate >= PLUMB_CMP_LT_U && predicate <= PLUMB_CMP_GE_U;
   if (is_unsigned && (a->lo < 0 || b->lo < 0)) return truth(true, true, false);
   switch (predicate) {
-  case PLUMB_CMP_EQ: return related(EQUAL, a, b);
-  case PLUMB_CMP_NE: return related(DIFFERENT, a, b);
-  case PLUMB_CMP_LT_S:
-  case PLUMB_CMP_LT_U: return related(LESS, a, b);
-  case PLUMB_CMP_LE_S:
-  case PLUMB_CMP_LE_U: return related(LESS_EQUAL, a, b);
-  case PLUMB_CMP_GT_S:
-  case PLUMB_CMP_GT_U: return related(LESS, b, a);
-  case PLUMB_CMP_GE_S:
-  case PLUMB_CMP_GE_U: return related(LESS_EQUAL, b, a);
-  default: return truth(true, true, false);
+    case PLUMB_CMP_EQ:
+      return related(EQUAL, a, b);
+    case PLUMB_CMP_NE:
+      return related(DIFFERENT, a, b);
+    case PLUMB_CMP_LT_S:
+    case PLUMB_CMP_LT_U:
+      return related(LESS, a, b);
+    case PLUMB_CMP_LE_S:
+    case PLUMB_CMP_LE_U:
+      return related(LESS_EQUAL, a, b);
+    case PLUMB_CMP_GT_S:
+    case PLUMB_CMP_GT_U:
+      return related(LESS, b, a);
+    case PLUMB_CMP_GE_S:
+    case PLUMB_CMP_GE_U:
+      return related(LESS_EQUAL, b, a);
+    default:
+      return truth(true, true, false);
   }
 }
 
 plumb_companion plumb_bound_select(const plumb_companion *condition, const plumb_companion *a,
-                                 const plumb_companion *b) {
+                                   const plumb_companion *b) {
   if (plumb_companion_is_certain(condition)) return condition->lo != 0 ? *a : *b;
   double shadow = condition->shadow != 0 ? a->shadow : b->shadow;
   plumb_companion r;
@@ -225,48 +236,51 @@ plumb_companion plumb_bound_int(const plumb_inst *inst, const plumb_companion *l
   double shadow = 0, x = a->shadow, y = b->shadow;
   bool finite = isfinite(magnitude(a)) && isfinite(magnitude(b));
   switch ((plumb_op)inst->op) {
-  case PLUMB_OP_AND:
-    if (bit) r = interval(fmin(a->lo, b->lo), fmin(a->hi, b->hi));
-    shadow = bit ? fmin(x, y) : 0;
-    break;
-  case PLUMB_OP_OR:
-    if (bit) r = interval(fmax(a->lo, b->lo), fmax(a->hi, b->hi));
-    shadow = bit ? fmax(x, y) : 0;
-    break;
-  case PLUMB_OP_XOR: shadow = bit ? (double)((x != 0) != (y != 0)) : 0; break;
-  case PLUMB_OP_NOT:
-    r = bit ? interval(1 - a->hi, 1 - a->lo) : interval(-1 - a->hi, -1 - a->lo);
-    shadow = bit ? 1 - x : -1 - x;
-    break;
-  case PLUMB_OP_ADD:
-  case PLUMB_OP_REDUCE_ADD:
-    if (finite && !bit) r = plumb_interval_add(a, b);
-    shadow = x + y;
-    break;
-  case PLUMB_OP_SUB: {
-    plumb_companion minus = plumb_interval_neg(b);
-    if (finite && !bit) r = plumb_interval_add(a, &minus);
-    shadow = x - y;
-    break;
-  }
-  case PLUMB_OP_MUL:
-  case PLUMB_OP_REDUCE_MUL:
-    if (finite && !bit) r = plumb_interval_mul(a, b);
-    shadow = x * y;
-    break;
-  case PLUMB_OP_NEG:
-    if (!bit) r = plumb_interval_neg(a);
-    shadow = -x;
-    break;
-  case PLUMB_OP_MIN_S:
-    if (!bit) r = interval(fmin(a->lo, b->lo), fmin(a->hi, b->hi));
-    shadow = fmin(x, y);
-    break;
-  case PLUMB_OP_MAX_S:
-    if (!bit) r = interval(fmax(a->lo, b->lo), fmax(a->hi, b->hi));
-    shadow = fmax(x, y);
-    break;
-  default: break;
+    case PLUMB_OP_AND:
+      if (bit) r = interval(fmin(a->lo, b->lo), fmin(a->hi, b->hi));
+      shadow = bit ? fmin(x, y) : 0;
+      break;
+    case PLUMB_OP_OR:
+      if (bit) r = interval(fmax(a->lo, b->lo), fmax(a->hi, b->hi));
+      shadow = bit ? fmax(x, y) : 0;
+      break;
+    case PLUMB_OP_XOR:
+      shadow = bit ? (double)((x != 0) != (y != 0)) : 0;
+      break;
+    case PLUMB_OP_NOT:
+      r = bit ? interval(1 - a->hi, 1 - a->lo) : interval(-1 - a->hi, -1 - a->lo);
+      shadow = bit ? 1 - x : -1 - x;
+      break;
+    case PLUMB_OP_ADD:
+    case PLUMB_OP_REDUCE_ADD:
+      if (finite && !bit) r = plumb_interval_add(a, b);
+      shadow = x + y;
+      break;
+    case PLUMB_OP_SUB: {
+      plumb_companion minus = plumb_interval_neg(b);
+      if (finite && !bit) r = plumb_interval_add(a, &minus);
+      shadow = x - y;
+      break;
+    }
+    case PLUMB_OP_MUL:
+    case PLUMB_OP_REDUCE_MUL:
+      if (finite && !bit) r = plumb_interval_mul(a, b);
+      shadow = x * y;
+      break;
+    case PLUMB_OP_NEG:
+      if (!bit) r = plumb_interval_neg(a);
+      shadow = -x;
+      break;
+    case PLUMB_OP_MIN_S:
+      if (!bit) r = interval(fmin(a->lo, b->lo), fmin(a->hi, b->hi));
+      shadow = fmin(x, y);
+      break;
+    case PLUMB_OP_MAX_S:
+      if (!bit) r = interval(fmax(a->lo, b->lo), fmax(a->hi, b->hi));
+      shadow = fmax(x, y);
+      break;
+    default:
+      break;
   }
   if (!bit) r = int_limited(type, r);
   r.shadow = isnan(shadow) ? 0 : shadow;

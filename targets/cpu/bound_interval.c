@@ -17,8 +17,12 @@ plumb_companion plumb_spread(const plumb_companion *const *operands, int count) 
 
 /* --- directed rounding of one operation: the error term says which way --- */
 
-static double down(double value) { return nextafter(value, -(double)INFINITY); }
-static double up(double value) { return nextafter(value, (double)INFINITY); }
+static double down(double value) {
+  return nextafter(value, -(double)INFINITY);
+}
+static double up(double value) {
+  return nextafter(value, (double)INFINITY);
+}
 
 /* Below this an error term may itself underflow. */
 #define ERROR_FLOOR 0x1p-960
@@ -79,7 +83,9 @@ static directed root(double a) {
 static bool certain(const plumb_companion *a, const plumb_companion *b) {
   return plumb_companion_is_certain(a) && plumb_companion_is_certain(b);
 }
-static bool reaches_infinity(const plumb_companion *c) { return isinf(c->lo) || isinf(c->hi); }
+static bool reaches_infinity(const plumb_companion *c) {
+  return isinf(c->lo) || isinf(c->hi);
+}
 
 plumb_companion plumb_interval_add(const plumb_companion *a, const plumb_companion *b) {
   bool opposite = (a->hi == (double)INFINITY && b->lo == -(double)INFINITY) ||
@@ -120,7 +126,9 @@ plumb_companion plumb_interval_sqrt(const plumb_companion *a) {
   return interval(floor_of(root(a->lo)), ceiling_of(root(a->hi)));
 }
 
-plumb_companion plumb_interval_neg(const plumb_companion *a) { return interval(-a->hi, -a->lo); }
+plumb_companion plumb_interval_neg(const plumb_companion *a) {
+  return interval(-a->hi, -a->lo);
+}
 
 plumb_companion plumb_interval_abs(const plumb_companion *a) {
   if (a->lo >= 0) return interval(fabs(a->lo), fabs(a->hi));
@@ -132,10 +140,14 @@ plumb_companion plumb_interval_abs(const plumb_companion *a) {
 
 double plumb_largest(plumb_dtype type) {
   switch (type) {
-  case PLUMB_F64: return DBL_MAX;
-  case PLUMB_F32: return (double)FLT_MAX;
-  case PLUMB_F16: return 65504;
-  default: return plumb_dtype_to_double(type, plumb_float_largest(type));
+    case PLUMB_F64:
+      return DBL_MAX;
+    case PLUMB_F32:
+      return (double)FLT_MAX;
+    case PLUMB_F16:
+      return 65504;
+    default:
+      return plumb_dtype_to_double(type, plumb_float_largest(type));
   }
 }
 

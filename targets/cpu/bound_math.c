@@ -11,7 +11,7 @@
 typedef enum shape {
   INCREASING,
   DECREASING,
-  EVEN,     /* falls to 0, then rises */
+  EVEN, /* falls to 0, then rises */
   SINE,
   COSINE,
   TANGENT,
@@ -78,7 +78,9 @@ static plumb_companion ordered(long double x, long double y) {
   return x <= y ? interval(below(x), above(y)) : interval(below(y), above(x));
 }
 
-static long double value_of(plumb_math which, double x) { return plumb_math_long(which, x, 0, 0); }
+static long double value_of(plumb_math which, double x) {
+  return plumb_math_long(which, x, 0, 0);
+}
 
 /* Whether x = offset + k * period lies in the interval for an integer k; yes in doubt. */
 static bool meets(const plumb_companion *a, long double offset, long double period) {
@@ -134,18 +136,20 @@ static plumb_companion image(plumb_math which, const plumb_companion *a) {
   if (f->kind == GAMMA) return gamma_image(which, a);
   if (a->lo < f->from || a->hi > f->to) return plumb_companion_unknown();
   switch (f->kind) {
-  case INCREASING: return ordered(value_of(which, a->lo), value_of(which, a->hi));
-  case DECREASING: {
-    plumb_companion r = ordered(value_of(which, a->hi), value_of(which, a->lo));
-    /* rsqrt(-0) is -inf, and the sign of a zero is not tracked. */
-    if (which == PLUMB_MATH_RSQRT && a->lo <= 0) return everything();
-    return r;
-  }
-  case EVEN: {
-    plumb_companion m = plumb_interval_abs(a);
-    return ordered(value_of(which, m.lo), value_of(which, m.hi));
-  }
-  default: return periodic(which, a);
+    case INCREASING:
+      return ordered(value_of(which, a->lo), value_of(which, a->hi));
+    case DECREASING: {
+      plumb_companion r = ordered(value_of(which, a->hi), value_of(which, a->lo));
+      /* rsqrt(-0) is -inf, and the sign of a zero is not tracked. */
+      if (which == PLUMB_MATH_RSQRT && a->lo <= 0) return everything();
+      return r;
+    }
+    case EVEN: {
+      plumb_companion m = plumb_interval_abs(a);
+      return ordered(value_of(which, m.lo), value_of(which, m.hi));
+    }
+    default:
+      return periodic(which, a);
   }
 }
 
@@ -172,8 +176,7 @@ static plumb_companion power(const plumb_companion *a, const plumb_companion *b)
     plumb_companion positive = interval(0, a->hi);
     return corner_hull(PLUMB_MATH_POW, &positive, b, 0);
   }
-  if (!plumb_companion_is_certain(b) || b->lo != rint(b->lo))
-    return plumb_companion_unknown();
+  if (!plumb_companion_is_certain(b) || b->lo != rint(b->lo)) return plumb_companion_unknown();
   bool odd = fabs(fmod(b->lo, 2)) == 1;
   if (b->lo < 0 && contains(a, 0)) return everything();
   if (odd) return corner_hull(PLUMB_MATH_POW, a, b, 0);
@@ -193,7 +196,8 @@ static plumb_companion remainder_image(plumb_math which, const plumb_companion *
   bool same_step = plumb_companion_is_certain(b) && trunc(a->lo / b->lo) == trunc(a->hi / b->lo) &&
                    magnitude(a) < 0x1p50 * m.lo;
   double lo = fmod(a->lo, m.hi), hi = fmod(a->hi, m.hi);
-  if (same_step && lo <= hi && (hi - lo) <= (a->hi - a->lo) * (1 + 0x1p-50)) return interval(lo, hi);
+  if (same_step && lo <= hi && (hi - lo) <= (a->hi - a->lo) * (1 + 0x1p-50))
+    return interval(lo, hi);
   double most = fmin(m.hi, magnitude(a));
   return interval(a->lo < 0 ? -most : 0, a->hi > 0 ? most : 0);
 }
@@ -208,21 +212,26 @@ static plumb_companion image2(plumb_math which, const plumb_companion *a, const 
                               int64_t n, bool n_known) {
   plumb_companion exponent = interval((double)n, (double)n);
   switch (which) {
-  case PLUMB_MATH_ATAN2: return angle(a, b);
-  case PLUMB_MATH_POW: return power(a, b);
-  case PLUMB_MATH_POWI: return n_known ? power(a, &exponent) : plumb_companion_unknown();
-  case PLUMB_MATH_FMOD:
-  case PLUMB_MATH_REMAINDER: return remainder_image(which, a, b);
-  case PLUMB_MATH_HYPOT: {
-    plumb_companion x = plumb_interval_abs(a), y = plumb_interval_abs(b);
-    return corner_hull(which, &x, &y, 0);
-  }
-  case PLUMB_MATH_LDEXP: {
-    if (!n_known) return plumb_companion_unknown();
-    plumb_companion zero = interval(0, 0);
-    return corner_hull(which, a, &zero, n);
-  }
-  default: return plumb_companion_unknown();
+    case PLUMB_MATH_ATAN2:
+      return angle(a, b);
+    case PLUMB_MATH_POW:
+      return power(a, b);
+    case PLUMB_MATH_POWI:
+      return n_known ? power(a, &exponent) : plumb_companion_unknown();
+    case PLUMB_MATH_FMOD:
+    case PLUMB_MATH_REMAINDER:
+      return remainder_image(which, a, b);
+    case PLUMB_MATH_HYPOT: {
+      plumb_companion x = plumb_interval_abs(a), y = plumb_interval_abs(b);
+      return corner_hull(which, &x, &y, 0);
+    }
+    case PLUMB_MATH_LDEXP: {
+      if (!n_known) return plumb_companion_unknown();
+      plumb_companion zero = interval(0, 0);
+      return corner_hull(which, a, &zero, n);
+    }
+    default:
+      return plumb_companion_unknown();
   }
 }
 
@@ -239,17 +248,22 @@ static bool is_exponential(plumb_math which) {
 /* An error in ulps does not make these negative. */
 static bool never_negative(plumb_math which, const plumb_companion *a, const plumb_companion *b) {
   switch (which) {
-  case PLUMB_MATH_EXP:
-  case PLUMB_MATH_EXP2:
-  case PLUMB_MATH_EXP10:
-  case PLUMB_MATH_ERFC:
-  case PLUMB_MATH_COSH:
-  case PLUMB_MATH_ACOSH:
-  case PLUMB_MATH_HYPOT: return true;
-  case PLUMB_MATH_RSQRT: return a->lo > 0;
-  case PLUMB_MATH_POW: return a->lo > 0 || (a->lo == 0 && b->lo > 0);
-  case PLUMB_MATH_POWI: return a->lo > 0;
-  default: return false;
+    case PLUMB_MATH_EXP:
+    case PLUMB_MATH_EXP2:
+    case PLUMB_MATH_EXP10:
+    case PLUMB_MATH_ERFC:
+    case PLUMB_MATH_COSH:
+    case PLUMB_MATH_ACOSH:
+    case PLUMB_MATH_HYPOT:
+      return true;
+    case PLUMB_MATH_RSQRT:
+      return a->lo > 0;
+    case PLUMB_MATH_POW:
+      return a->lo > 0 || (a->lo == 0 && b->lo > 0);
+    case PLUMB_MATH_POWI:
+      return a->lo > 0;
+    default:
+      return false;
   }
 }
 
@@ -263,8 +277,8 @@ plumb_companion plumb_bound_math(const plumb_inst *inst, const plumb_companion *
   plumb_math which = (plumb_math)inst->sub;
   plumb_dtype type = (plumb_dtype)inst->type;
   const plumb_companion *operands[2] = {a, b};
-  bool uses_b = shapes[which].kind == TWO_SIDED && which != PLUMB_MATH_POWI &&
-                which != PLUMB_MATH_LDEXP;
+  bool uses_b =
+      shapes[which].kind == TWO_SIDED && which != PLUMB_MATH_POWI && which != PLUMB_MATH_LDEXP;
   plumb_companion r;
   if (!plumb_companion_is_known(a) || (uses_b && !plumb_companion_is_known(b))) {
     /* pow and hypot have values that do not depend on a NaN operand. */
@@ -289,22 +303,28 @@ typedef struct approx_error {
 static approx_error error_of(plumb_approx which, plumb_dtype type, const plumb_companion *a) {
   bool half = type != PLUMB_F32;
   switch (which) {
-  case PLUMB_APPROX_RCP: return (approx_error){1, 0, 0};
-  case PLUMB_APPROX_DIV:
-  case PLUMB_APPROX_DIV_FULL: return (approx_error){2, 0, 0};
-  case PLUMB_APPROX_SQRT: return (approx_error){0, 0x1p-23, 0};
-  case PLUMB_APPROX_RSQRT: return (approx_error){0, half ? 0x1p-9 : 0x1p-22, 0};
-  case PLUMB_APPROX_EX2:
-    if (!half) return (approx_error){2, 0, 0};
-    return (approx_error){1, type == PLUMB_F16 ? 0x1.13p-10 : 0x1p-7, 0}; /* 2^-9.9 */
-  case PLUMB_APPROX_LG2: return (approx_error){0, 0x1p-22, a->lo < 2 && a->hi > 0.5 ? 0x1p-22 : 0};
-  case PLUMB_APPROX_SIN:
-  case PLUMB_APPROX_COS: /* 2^-20.5 and 2^-14.7 */
-    return (approx_error){0, 0, magnitude(a) <= (double)TWO_PI ? 0x1.6a1p-21 : 0x1.3b3p-15};
-  case PLUMB_APPROX_TANH:
-    if (!half) return (approx_error){0, 0x1p-11, 0};
-    return (approx_error){1, 0, type == PLUMB_F16 ? 0x1.025p-11 : 0x1p-8}; /* 2^-10.987 */
-  default: return (approx_error){0, 0, 0};
+    case PLUMB_APPROX_RCP:
+      return (approx_error){1, 0, 0};
+    case PLUMB_APPROX_DIV:
+    case PLUMB_APPROX_DIV_FULL:
+      return (approx_error){2, 0, 0};
+    case PLUMB_APPROX_SQRT:
+      return (approx_error){0, 0x1p-23, 0};
+    case PLUMB_APPROX_RSQRT:
+      return (approx_error){0, half ? 0x1p-9 : 0x1p-22, 0};
+    case PLUMB_APPROX_EX2:
+      if (!half) return (approx_error){2, 0, 0};
+      return (approx_error){1, type == PLUMB_F16 ? 0x1.13p-10 : 0x1p-7, 0}; /* 2^-9.9 */
+    case PLUMB_APPROX_LG2:
+      return (approx_error){0, 0x1p-22, a->lo < 2 && a->hi > 0.5 ? 0x1p-22 : 0};
+    case PLUMB_APPROX_SIN:
+    case PLUMB_APPROX_COS: /* 2^-20.5 and 2^-14.7 */
+      return (approx_error){0, 0, magnitude(a) <= (double)TWO_PI ? 0x1.6a1p-21 : 0x1.3b3p-15};
+    case PLUMB_APPROX_TANH:
+      if (!half) return (approx_error){0, 0x1p-11, 0};
+      return (approx_error){1, 0, type == PLUMB_F16 ? 0x1.025p-11 : 0x1p-8}; /* 2^-10.987 */
+    default:
+      return (approx_error){0, 0, 0};
   }
 }
 
@@ -312,39 +332,56 @@ static plumb_companion approx_image(plumb_approx which, plumb_dtype type, const 
                                     const plumb_companion *b) {
   plumb_companion one = interval(1, 1);
   switch (which) {
-  case PLUMB_APPROX_RCP: return plumb_interval_div(&one, a);
-  case PLUMB_APPROX_DIV:
-    /* Between 2^126 and 2^128 the divisor's reciprocal is flushed (9.7.3.8). */
-    if (type == PLUMB_F32 && magnitude(b) > 0x1p126) return plumb_companion_unknown();
-    return plumb_interval_div(a, b);
-  case PLUMB_APPROX_DIV_FULL: return plumb_interval_div(a, b);
-  case PLUMB_APPROX_SQRT: return plumb_interval_sqrt(a);
-  case PLUMB_APPROX_RSQRT: return image(PLUMB_MATH_RSQRT, a);
-  case PLUMB_APPROX_LG2: return image(PLUMB_MATH_LOG2, a);
-  case PLUMB_APPROX_EX2: return image(PLUMB_MATH_EXP2, a);
-  case PLUMB_APPROX_TANH: return image(PLUMB_MATH_TANH, a);
-  case PLUMB_APPROX_SIN:
-  case PLUMB_APPROX_COS: /* no error is documented beyond 100 pi */
-    if (magnitude(a) > 314.15) return plumb_companion_unknown();
-    return image(which == PLUMB_APPROX_SIN ? PLUMB_MATH_SIN : PLUMB_MATH_COS, a);
-  default: return plumb_companion_unknown(); /* the f64 forms document no bound */
+    case PLUMB_APPROX_RCP:
+      return plumb_interval_div(&one, a);
+    case PLUMB_APPROX_DIV:
+      /* Between 2^126 and 2^128 the divisor's reciprocal is flushed (9.7.3.8). */
+      if (type == PLUMB_F32 && magnitude(b) > 0x1p126) return plumb_companion_unknown();
+      return plumb_interval_div(a, b);
+    case PLUMB_APPROX_DIV_FULL:
+      return plumb_interval_div(a, b);
+    case PLUMB_APPROX_SQRT:
+      return plumb_interval_sqrt(a);
+    case PLUMB_APPROX_RSQRT:
+      return image(PLUMB_MATH_RSQRT, a);
+    case PLUMB_APPROX_LG2:
+      return image(PLUMB_MATH_LOG2, a);
+    case PLUMB_APPROX_EX2:
+      return image(PLUMB_MATH_EXP2, a);
+    case PLUMB_APPROX_TANH:
+      return image(PLUMB_MATH_TANH, a);
+    case PLUMB_APPROX_SIN:
+    case PLUMB_APPROX_COS: /* no error is documented beyond 100 pi */
+      if (magnitude(a) > 314.15) return plumb_companion_unknown();
+      return image(which == PLUMB_APPROX_SIN ? PLUMB_MATH_SIN : PLUMB_MATH_COS, a);
+    default:
+      return plumb_companion_unknown(); /* the f64 forms document no bound */
   }
 }
 
 static double approx_shadow(plumb_approx which, double a, double b) {
   switch (which) {
-  case PLUMB_APPROX_RCP:
-  case PLUMB_APPROX_RCP_FTZ_F64: return 1 / a;
-  case PLUMB_APPROX_DIV:
-  case PLUMB_APPROX_DIV_FULL: return a / b;
-  case PLUMB_APPROX_SQRT: return sqrt(a);
-  case PLUMB_APPROX_RSQRT:
-  case PLUMB_APPROX_RSQRT_FTZ_F64: return 1 / sqrt(a);
-  case PLUMB_APPROX_SIN: return sin(a);
-  case PLUMB_APPROX_COS: return cos(a);
-  case PLUMB_APPROX_LG2: return log2(a);
-  case PLUMB_APPROX_EX2: return exp2(a);
-  default: return tanh(a);
+    case PLUMB_APPROX_RCP:
+    case PLUMB_APPROX_RCP_FTZ_F64:
+      return 1 / a;
+    case PLUMB_APPROX_DIV:
+    case PLUMB_APPROX_DIV_FULL:
+      return a / b;
+    case PLUMB_APPROX_SQRT:
+      return sqrt(a);
+    case PLUMB_APPROX_RSQRT:
+    case PLUMB_APPROX_RSQRT_FTZ_F64:
+      return 1 / sqrt(a);
+    case PLUMB_APPROX_SIN:
+      return sin(a);
+    case PLUMB_APPROX_COS:
+      return cos(a);
+    case PLUMB_APPROX_LG2:
+      return log2(a);
+    case PLUMB_APPROX_EX2:
+      return exp2(a);
+    default:
+      return tanh(a);
   }
 }
 

@@ -37,7 +37,8 @@ static void entry_know_lane(plumb_clock_entry *e, uint32_t lane, uint32_t time) 
     if (e->lanes[i - 1].time < time) e->lanes[i - 1].time = time;
     return;
   }
-  if (e->lane_count == e->lane_capacity) e->lanes = grow(e->lanes, &e->lane_capacity, sizeof *e->lanes);
+  if (e->lane_count == e->lane_capacity)
+    e->lanes = grow(e->lanes, &e->lane_capacity, sizeof *e->lanes);
   memmove(e->lanes + i + 1, e->lanes + i, (e->lane_count - i) * sizeof *e->lanes);
   e->lane_count++;
   e->lanes[i] = (struct plumb_clock_lane){lane, time};
@@ -62,8 +63,10 @@ uint32_t plumb_clock_get(const plumb_clock *c, uint64_t block, uint32_t lane) {
   uint32_t lo = 0, hi = c->count;
   while (lo < hi) {
     uint32_t mid = (lo + hi) / 2;
-    if (c->entries[mid].block < block) lo = mid + 1;
-    else hi = mid;
+    if (c->entries[mid].block < block)
+      lo = mid + 1;
+    else
+      hi = mid;
   }
   if (lo == c->count || c->entries[lo].block != block) return 0;
   const plumb_clock_entry *e = &c->entries[lo];
@@ -81,12 +84,14 @@ void plumb_clock_clear(plumb_clock *c) {
 plumb_clock *plumb_clock_at(plumb_clock_map *map, uint64_t address, bool create) {
   if (!create && !map->count) return NULL;
   if (create && (map->count + 1) * 2 > map->capacity) {
-    plumb_clock_map grown = {.capacity = map->capacity ? map->capacity * 2 : 64, .count = map->count};
+    plumb_clock_map grown = {.capacity = map->capacity ? map->capacity * 2 : 64,
+                             .count = map->count};
     grown.slots = calloc(grown.capacity, sizeof *grown.slots);
     if (!grown.slots) abort();
     for (size_t i = 0; i < map->capacity; i++) {
       if (!map->slots[i].address) continue;
-      size_t k = (size_t)(map->slots[i].address * 0x9e3779b97f4a7c15ull >> 32) & (grown.capacity - 1);
+      size_t k =
+          (size_t)(map->slots[i].address * 0x9e3779b97f4a7c15ull >> 32) & (grown.capacity - 1);
       while (grown.slots[k].address) k = (k + 1) & (grown.capacity - 1);
       grown.slots[k] = map->slots[i];
     }
@@ -94,7 +99,8 @@ plumb_clock *plumb_clock_at(plumb_clock_map *map, uint64_t address, bool create)
     *map = grown;
   }
   size_t k = (size_t)(address * 0x9e3779b97f4a7c15ull >> 32) & (map->capacity - 1);
-  while (map->slots[k].address && map->slots[k].address != address) k = (k + 1) & (map->capacity - 1);
+  while (map->slots[k].address && map->slots[k].address != address)
+    k = (k + 1) & (map->capacity - 1);
   if (!map->slots[k].address) {
     if (!create) return NULL;
     map->slots[k].address = address;
@@ -140,7 +146,8 @@ static uint32_t known_of_lane(const plumb_block_run *br, uint32_t lane, uint64_t
 bool plumb_clock_ordered(const plumb_block_run *br, uint32_t lane, uint64_t block, uint32_t tag) {
   uint32_t time = tag & PLUMB_TAG_TIME, who = tag >> PLUMB_TAG_TIME_BITS & 0x7ff;
   uint32_t from = who, to = who + 1;
-  if (who >= PLUMB_WHO_MANY) from = 0, to = br->lanes;
+  if (who >= PLUMB_WHO_MANY)
+    from = 0, to = br->lanes;
   else if (who >= PLUMB_WHO_WARP) {
     from = (who - PLUMB_WHO_WARP) * PLUMB_WARP_LANES;
     to = from + PLUMB_WARP_LANES;
@@ -219,7 +226,8 @@ void plumb_race_strong(plumb_block_run *br, uint32_t lane, unsigned window, uint
                        uint32_t flags, bool reads, bool writes) {
   plumb_race *r = br->race;
   plumb_clock_map *map = window == PLUMB_WINDOW_GLOBAL && br->grid->online
-                             ? &br->grid->online->published : &r->published;
+                             ? &br->grid->online->published
+                             : &r->published;
   uint32_t both = PLUMB_FLAG_SEQ_CST;
   if (reads) {
     const plumb_clock *c = plumb_clock_at(map, address, false);

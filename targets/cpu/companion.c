@@ -58,8 +58,14 @@ void plumb_companion_copy(plumb_block_run *br, plumb_frame *to, plumb_reg result
 /* With exact operands only a rounding operation has an uncertain result. */
 static bool stays_exact(const plumb_inst *inst) {
   switch (inst->op) {
-    case PLUMB_OP_MOV: case PLUMB_OP_SELECT: case PLUMB_OP_NEG: case PLUMB_OP_ABS:
-    case PLUMB_OP_CMP: case PLUMB_OP_CLASSIFY: case PLUMB_OP_MIN: case PLUMB_OP_MAX:
+    case PLUMB_OP_MOV:
+    case PLUMB_OP_SELECT:
+    case PLUMB_OP_NEG:
+    case PLUMB_OP_ABS:
+    case PLUMB_OP_CMP:
+    case PLUMB_OP_CLASSIFY:
+    case PLUMB_OP_MIN:
+    case PLUMB_OP_MAX:
     case PLUMB_OP_COPYSIGN:
       return true;
     default:
@@ -125,7 +131,9 @@ void plumb_companion_load(plumb_block_run *br, plumb_frame *f, plumb_reg result,
   const plumb_companion_entry *e = plumb_companion_map_get(map_of(br, place), key_of(place, lane));
   plumb_companion unknown = plumb_companion_unknown();
   plumb_companion_set(br, f, result, lane,
-                      !e ? NULL : e->size_bytes == bytes ? &e->value : &unknown);
+                      !e                       ? NULL
+                      : e->size_bytes == bytes ? &e->value
+                                               : &unknown);
 }
 
 void plumb_companion_store(plumb_block_run *br, const plumb_frame *f, plumb_reg value,

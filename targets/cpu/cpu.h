@@ -52,11 +52,11 @@ typedef struct plumb_counters {
 } plumb_counters;
 
 typedef struct plumb_run_options {
-  uint64_t seed;         /* of the schedule of strands and blocks */
-  uint64_t step_limit;   /* lane-instructions in all; 0: 20 billion */
-  int jobs;              /* threads; 0: all cores */
-  bool check_races;      /* default on */
-  bool companions;       /* carry shadow and interval beside every float value (bound.h) */
+  uint64_t seed;       /* of the schedule of strands and blocks */
+  uint64_t step_limit; /* lane-instructions in all; 0: 20 billion */
+  int jobs;            /* threads; 0: all cores */
+  bool check_races;    /* default on */
+  bool companions;     /* carry shadow and interval beside every float value (bound.h) */
 } plumb_run_options;
 
 plumb_run_options plumb_run_options_default(void);
@@ -96,8 +96,8 @@ typedef struct plumb_companion {
   double lo, hi;
 } plumb_companion;
 plumb_status plumb_machine_read_companions(const plumb_machine *m, uint64_t address,
-                                           plumb_dtype type, size_t count,
-                                           plumb_companion *out, plumb_diag *diag);
+                                           plumb_dtype type, size_t count, plumb_companion *out,
+                                           plumb_diag *diag);
 
 /* Allocates and initialises the program's globals; one program a machine at a time. */
 plumb_status plumb_machine_load(plumb_machine *m, const plumb_program *program, plumb_diag *diag);

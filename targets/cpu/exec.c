@@ -30,14 +30,22 @@ static void copy_lanes(plumb_block_run *br, uint8_t *to, const uint8_t *from, un
     return;
   }
   const uint16_t *list = plumb_lanes_list(on, br->list_room);
-#define COPY(type)                                                    \
-  for (uint32_t i = 0; i < on->count; i++)                            \
-    memcpy(to + (size_t)list[i] * sizeof(type), from + (size_t)list[i] * sizeof(type), sizeof(type))
+#define COPY(type) \
+  for (uint32_t i = 0; i < on->count; i++) \
+  memcpy(to + (size_t)list[i] * sizeof(type), from + (size_t)list[i] * sizeof(type), sizeof(type))
   switch (bytes) {
-    case 1: COPY(uint8_t); break;
-    case 2: COPY(uint16_t); break;
-    case 4: COPY(uint32_t); break;
-    case 8: COPY(uint64_t); break;
+    case 1:
+      COPY(uint8_t);
+      break;
+    case 2:
+      COPY(uint16_t);
+      break;
+    case 4:
+      COPY(uint32_t);
+      break;
+    case 8:
+      COPY(uint64_t);
+      break;
     default:
       for (uint32_t i = 0; i < on->count; i++)
         memcpy(to + (size_t)list[i] * bytes, from + (size_t)list[i] * bytes, bytes);
@@ -52,36 +60,72 @@ static uint64_t sreg_of_lane(const plumb_block_run *br, plumb_sreg which, uint32
   uint32_t in_warp = lane % PLUMB_WARP_LANES;
   uint32_t x = l->block[0], y = l->block[1];
   switch (which) {
-    case PLUMB_SREG_TID_X: return lane % x;
-    case PLUMB_SREG_TID_Y: return lane / x % y;
-    case PLUMB_SREG_TID_Z: return lane / x / y;
-    case PLUMB_SREG_NTID_X: return x;
-    case PLUMB_SREG_NTID_Y: return y;
-    case PLUMB_SREG_NTID_Z: return l->block[2];
-    case PLUMB_SREG_CTAID_X: case PLUMB_SREG_CLUSTERID_X: return br->block[0];
-    case PLUMB_SREG_CTAID_Y: case PLUMB_SREG_CLUSTERID_Y: return br->block[1];
-    case PLUMB_SREG_CTAID_Z: case PLUMB_SREG_CLUSTERID_Z: return br->block[2];
-    case PLUMB_SREG_NCTAID_X: case PLUMB_SREG_NCLUSTERID_X: return l->grid[0];
-    case PLUMB_SREG_NCTAID_Y: case PLUMB_SREG_NCLUSTERID_Y: return l->grid[1];
-    case PLUMB_SREG_NCTAID_Z: case PLUMB_SREG_NCLUSTERID_Z: return l->grid[2];
-    case PLUMB_SREG_LANEID: return in_warp;
-    case PLUMB_SREG_WARPID: return lane / PLUMB_WARP_LANES;
-    case PLUMB_SREG_NWARPID: return br->grid->warps;
-    case PLUMB_SREG_WARP_LANES: return PLUMB_WARP_LANES;
-    case PLUMB_SREG_LANEMASK_EQ: return 1u << in_warp;
-    case PLUMB_SREG_LANEMASK_LT: return (1u << in_warp) - 1;
-    case PLUMB_SREG_LANEMASK_LE: return ((1u << in_warp) - 1) | 1u << in_warp;
-    case PLUMB_SREG_LANEMASK_GT: return ~(((1u << in_warp) - 1) | 1u << in_warp);
-    case PLUMB_SREG_LANEMASK_GE: return ~((1u << in_warp) - 1);
-    case PLUMB_SREG_NSMID: return 1;
-    case PLUMB_SREG_CLOCK: case PLUMB_SREG_CLOCK64: case PLUMB_SREG_GLOBALTIMER:
+    case PLUMB_SREG_TID_X:
+      return lane % x;
+    case PLUMB_SREG_TID_Y:
+      return lane / x % y;
+    case PLUMB_SREG_TID_Z:
+      return lane / x / y;
+    case PLUMB_SREG_NTID_X:
+      return x;
+    case PLUMB_SREG_NTID_Y:
+      return y;
+    case PLUMB_SREG_NTID_Z:
+      return l->block[2];
+    case PLUMB_SREG_CTAID_X:
+    case PLUMB_SREG_CLUSTERID_X:
+      return br->block[0];
+    case PLUMB_SREG_CTAID_Y:
+    case PLUMB_SREG_CLUSTERID_Y:
+      return br->block[1];
+    case PLUMB_SREG_CTAID_Z:
+    case PLUMB_SREG_CLUSTERID_Z:
+      return br->block[2];
+    case PLUMB_SREG_NCTAID_X:
+    case PLUMB_SREG_NCLUSTERID_X:
+      return l->grid[0];
+    case PLUMB_SREG_NCTAID_Y:
+    case PLUMB_SREG_NCLUSTERID_Y:
+      return l->grid[1];
+    case PLUMB_SREG_NCTAID_Z:
+    case PLUMB_SREG_NCLUSTERID_Z:
+      return l->grid[2];
+    case PLUMB_SREG_LANEID:
+      return in_warp;
+    case PLUMB_SREG_WARPID:
+      return lane / PLUMB_WARP_LANES;
+    case PLUMB_SREG_NWARPID:
+      return br->grid->warps;
+    case PLUMB_SREG_WARP_LANES:
+      return PLUMB_WARP_LANES;
+    case PLUMB_SREG_LANEMASK_EQ:
+      return 1u << in_warp;
+    case PLUMB_SREG_LANEMASK_LT:
+      return (1u << in_warp) - 1;
+    case PLUMB_SREG_LANEMASK_LE:
+      return ((1u << in_warp) - 1) | 1u << in_warp;
+    case PLUMB_SREG_LANEMASK_GT:
+      return ~(((1u << in_warp) - 1) | 1u << in_warp);
+    case PLUMB_SREG_LANEMASK_GE:
+      return ~((1u << in_warp) - 1);
+    case PLUMB_SREG_NSMID:
+      return 1;
+    case PLUMB_SREG_CLOCK:
+    case PLUMB_SREG_CLOCK64:
+    case PLUMB_SREG_GLOBALTIMER:
       return br->counters.instructions; /* a clock that the seed replays */
-    case PLUMB_SREG_DYNAMIC_SMEM_BYTES: return l->shared_bytes;
-    case PLUMB_SREG_TOTAL_SMEM_BYTES: return br->grid->shared_bytes - PLUMB_SHARED_BASE;
+    case PLUMB_SREG_DYNAMIC_SMEM_BYTES:
+      return l->shared_bytes;
+    case PLUMB_SREG_TOTAL_SMEM_BYTES:
+      return br->grid->shared_bytes - PLUMB_SHARED_BASE;
     /* No clusters: every block is a cluster of its own (PTX, 10: %cluster_nctaid is 1). */
-    case PLUMB_SREG_CLUSTER_NCTAID_X: case PLUMB_SREG_CLUSTER_NCTAID_Y:
-    case PLUMB_SREG_CLUSTER_NCTAID_Z: case PLUMB_SREG_CLUSTER_NCTARANK: return 1;
-    default: return 0; /* smid, gridid, position in the cluster */
+    case PLUMB_SREG_CLUSTER_NCTAID_X:
+    case PLUMB_SREG_CLUSTER_NCTAID_Y:
+    case PLUMB_SREG_CLUSTER_NCTAID_Z:
+    case PLUMB_SREG_CLUSTER_NCTARANK:
+      return 1;
+    default:
+      return 0; /* smid, gridid, position in the cluster */
   }
 }
 
@@ -102,10 +146,17 @@ static void exec_sreg(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
 
 static bool may_poison(const plumb_inst *inst) {
   switch (inst->op) {
-    case PLUMB_OP_SHL: case PLUMB_OP_SHR_S: case PLUMB_OP_SHR_U: case PLUMB_OP_CVT:
+    case PLUMB_OP_SHL:
+    case PLUMB_OP_SHR_S:
+    case PLUMB_OP_SHR_U:
+    case PLUMB_OP_CVT:
       return !(inst->flags & PLUMB_FLAG_CLAMP);
-    case PLUMB_OP_DIV_S: case PLUMB_OP_DIV_U: case PLUMB_OP_REM_S: case PLUMB_OP_REM_U:
-    case PLUMB_OP_FLOORDIV_S: case PLUMB_OP_CEILDIV_S:
+    case PLUMB_OP_DIV_S:
+    case PLUMB_OP_DIV_U:
+    case PLUMB_OP_REM_S:
+    case PLUMB_OP_REM_U:
+    case PLUMB_OP_FLOORDIV_S:
+    case PLUMB_OP_CEILDIV_S:
       return true;
     default:
       return false;
@@ -123,10 +174,10 @@ static bool exec_alu(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
   const plumb_reg *operand_regs = plumb_inst_operands(f->fn, inst);
   void *results[MAX_ALU_RESULTS];
   const void *operands[MAX_ALU_OPERANDS];
-  if (inst->operands > MAX_ALU_OPERANDS || inst->results > MAX_ALU_RESULTS || !plumb_alu_supports(inst))
+  if (inst->operands > MAX_ALU_OPERANDS || inst->results > MAX_ALU_RESULTS ||
+      !plumb_alu_supports(inst))
     return plumb_unsupported_at(br, f, s->pc, plumb_op_table[inst->op].mnemonic);
-  for (uint32_t i = 0; i < inst->operands; i++)
-    operands[i] = plumb_operand(br, f, operand_regs[i]);
+  for (uint32_t i = 0; i < inst->operands; i++) operands[i] = plumb_operand(br, f, operand_regs[i]);
   bool direct = on->dense && !br->run->options.companions;
   for (uint32_t i = 0; i < inst->results; i++)
     results[i] = direct ? plumb_reg_lanes(br, f, result_regs[i]) : br->scratch[i];
@@ -189,8 +240,8 @@ static bool exec_condbr(plumb_block_run *br, plumb_strand *s, const plumb_inst *
   if (br->undef && !plumb_undef_check(br, s, condition, &s->lanes, "the condition of a branch"))
     return false;
   if (br->lanes == 1)
-    return jump(br, s, plumb_operand(br, s->frame, condition)[0] & 1 ? inst->target
-                                                                     : inst->target2);
+    return jump(br, s,
+                plumb_operand(br, s->frame, condition)[0] & 1 ? inst->target : inst->target2);
   plumb_lanes yes;
   lanes_where(br, s, condition, false, &yes);
   if (yes.count == 0) return jump(br, s, inst->target2);
@@ -203,9 +254,9 @@ static bool exec_condbr(plumb_block_run *br, plumb_strand *s, const plumb_inst *
 /* Lanes of `s` whose operand differs from the first lane's go to a strand of their own,
  * which comes back to this instruction. Returns the value that is left. */
 static uint64_t split_by_value(plumb_block_run *br, plumb_strand *s, plumb_reg r) {
-  unsigned bytes = plumb_dtype_bytes(plumb_reg_is_const(r)
-                                         ? br->program->consts[plumb_reg_const_index(r)].type
-                                         : s->frame->fn->reg_types[r]);
+  unsigned bytes =
+      plumb_dtype_bytes(plumb_reg_is_const(r) ? br->program->consts[plumb_reg_const_index(r)].type
+                                              : s->frame->fn->reg_types[r]);
   const uint8_t *values = plumb_operand(br, s->frame, r);
   uint64_t value = plumb_lane_bits(values, bytes, s->lanes.lo);
   plumb_lanes rest = {0};
@@ -334,16 +385,22 @@ static bool exec_control(plumb_block_run *br, plumb_strand *s, const plumb_inst 
   int32_t lane = (int32_t)s->lanes.lo;
   bool named = inst->imm >= 0 && (size_t)inst->imm < p->string_count;
   switch (inst->op) {
-    case PLUMB_OP_BRA: return jump(br, s, inst->target);
-    case PLUMB_OP_CONDBR: return exec_condbr(br, s, inst);
-    case PLUMB_OP_SWITCH: return exec_switch(br, s, inst);
-    case PLUMB_OP_RET: return exec_ret(br, s, inst);
+    case PLUMB_OP_BRA:
+      return jump(br, s, inst->target);
+    case PLUMB_OP_CONDBR:
+      return exec_condbr(br, s, inst);
+    case PLUMB_OP_SWITCH:
+      return exec_switch(br, s, inst);
+    case PLUMB_OP_RET:
+      return exec_ret(br, s, inst);
     case PLUMB_OP_EXIT: {
       plumb_lanes all = s->lanes;
       return plumb_lanes_exit(br, s, &all);
     }
-    case PLUMB_OP_CALL: return enter(br, s, inst, p->functions[inst->target], 0);
-    case PLUMB_OP_CALL_INDIRECT: return exec_call_indirect(br, s, inst);
+    case PLUMB_OP_CALL:
+      return enter(br, s, inst, p->functions[inst->target], 0);
+    case PLUMB_OP_CALL_INDIRECT:
+      return exec_call_indirect(br, s, inst);
     case PLUMB_OP_TRAP:
       return plumb_trap_at(br, PLUMB_TRAP_ASSERT, s->frame, s->pc, lane, "%s",
                            named ? p->strings[inst->imm] : "the kernel stopped itself");
@@ -359,7 +416,8 @@ static bool exec_control(plumb_block_run *br, plumb_strand *s, const plumb_inst 
 static bool exec_mem(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                      const plumb_lanes *on) {
   switch (inst->op) {
-    case PLUMB_OP_LOAD: return plumb_exec_load(br, s, inst, on);
+    case PLUMB_OP_LOAD:
+      return plumb_exec_load(br, s, inst, on);
     case PLUMB_OP_STORE:
       if (br->parked_aligned) plumb_effect_note(br, s);
       return plumb_exec_store(br, s, inst, on);
@@ -369,7 +427,8 @@ static bool exec_mem(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
     case PLUMB_OP_FENCE:
       if (br->race) plumb_race_fence(br, on);
       return true;
-    default: return plumb_exec_memory(br, s, inst, on);
+    default:
+      return plumb_exec_memory(br, s, inst, on);
   }
 }
 

@@ -16,9 +16,9 @@
 #define PLUMB_WARP_LANES 32u
 #define PLUMB_MAX_WARPS (PLUMB_MAX_LANES / PLUMB_WARP_LANES)
 #define PLUMB_BARRIERS 16u
-#define PLUMB_SHARED_BASE 1024u     /* shared addresses below it belong to the system */
-#define PLUMB_SHARED_GAP 16u        /* unaddressable bytes between shared variables */
-#define PLUMB_LOCAL_BASE 64u        /* so that a null pointer is no local address */
+#define PLUMB_SHARED_BASE 1024u /* shared addresses below it belong to the system */
+#define PLUMB_SHARED_GAP 16u    /* unaddressable bytes between shared variables */
+#define PLUMB_LOCAL_BASE 64u    /* so that a null pointer is no local address */
 #define PLUMB_MAX_SHARED_BYTES (227u * 1024u)
 
 /* --- sets of lanes --- */
@@ -54,18 +54,18 @@ typedef struct plumb_frame plumb_frame;
 struct plumb_frame {
   const plumb_function *fn;
   plumb_frame *caller;
-  uint32_t call_pc;    /* the CALL in the caller */
+  uint32_t call_pc; /* the CALL in the caller */
   uint32_t depth;
   uint32_t lane_count; /* lanes inside this frame or below it */
   uint32_t pc_base;    /* program-wide number of fn's instruction 0 */
   uint8_t *regs;
   size_t regs_bytes;
-  uint32_t **origins;  /* a register: NULL (all lanes defined) or one word a lane:
-                          0 defined, else 1 + program-wide pc of the culprit */
-  plumb_companion **companions; /* a register: NULL (exact) or one a lane */
-  uint64_t local_base;  /* byte 0 of the function's static local memory */
-  uint64_t *saved_top;  /* a lane: its local top before the call */
-  uint64_t serial;      /* block in which the registers were last cleared */
+  uint32_t **origins;              /* a register: NULL (all lanes defined) or one word a lane:
+                                      0 defined, else 1 + program-wide pc of the culprit */
+  plumb_companion **companions;    /* a register: NULL (exact) or one a lane */
+  uint64_t local_base;             /* byte 0 of the function's static local memory */
+  uint64_t *saved_top;             /* a lane: its local top before the call */
+  uint64_t serial;                 /* block in which the registers were last cleared */
   plumb_frame *children, *sibling; /* live callees; sibling also links free frames */
 };
 
@@ -80,13 +80,13 @@ typedef struct plumb_strand {
   plumb_strand_state state;
   plumb_frame *frame;
   plumb_lanes lanes;
-  uint32_t penalty;  /* number of used-up budgets: lower goes first */
-  uint32_t backs;    /* backward branches since the last budget */
-  uint32_t barrier;  /* while AT_BARRIER */
-  uint64_t tie;      /* decides among equals; from the seed */
-  bool ran;          /* has run since the last look for idleness */
-  bool polled;       /* has read memory strongly since then */
-  uint32_t poll_pc;  /* 1 + program-wide pc of the last strong read */
+  uint32_t penalty; /* number of used-up budgets: lower goes first */
+  uint32_t backs;   /* backward branches since the last budget */
+  uint32_t barrier; /* while AT_BARRIER */
+  uint64_t tie;     /* decides among equals; from the seed */
+  bool ran;         /* has run since the last look for idleness */
+  bool polled;      /* has read memory strongly since then */
+  uint32_t poll_pc; /* 1 + program-wide pc of the last strong read */
 } plumb_strand;
 
 /* --- races --- */
@@ -115,16 +115,16 @@ typedef struct plumb_race plumb_race; /* race.c */
 
 /* --- a running block --- */
 
-typedef struct plumb_run plumb_run;       /* one plumb_machine_call or _launch */
-typedef struct plumb_grid plumb_grid;     /* one launch of a kernel, or one host call */
+typedef struct plumb_run plumb_run;   /* one plumb_machine_call or _launch */
+typedef struct plumb_grid plumb_grid; /* one launch of a kernel, or one host call */
 typedef struct plumb_block_run plumb_block_run;
 
 struct plumb_run {
   plumb_machine *machine;
   const plumb_program *program;
   plumb_run_options options;
-  plumb_counters counters;  /* of finished blocks; under `lock` */
-  uint64_t steps;           /* atomic: lane-instructions of finished quanta */
+  plumb_counters counters; /* of finished blocks; under `lock` */
+  uint64_t steps;          /* atomic: lane-instructions of finished quanta */
   plumb_trap trap;
   char trap_message[512];
   plumb_status status; /* not OK: stopped as unsupported or at a limit; `diag` says why */
@@ -145,16 +145,16 @@ struct plumb_grid {
   bool host;
   const uint8_t *params; /* param space */
   const uint8_t *params_state;
-  const uint64_t *args;  /* host: a word a parameter */
+  const uint64_t *args;     /* host: a word a parameter */
   uint32_t *shared_offsets; /* a global: its shared address, 0 if not laid out */
   uint32_t shared_bytes;    /* end of the window */
   uint8_t *shared_state;    /* its state map at the start of a block */
   bool ordered;             /* blocks are interleaved on one thread */
   bool sequential;          /* blocks run on one thread, one after another */
   bool races;
-  bool fences;              /* fences, acquire or release occur: keep clocks */
-  uint64_t next_block;      /* atomic */
-  uint64_t trap_block;      /* atomic: the lowest that trapped, UINT64_MAX none */
+  bool fences;                       /* fences, acquire or release occur: keep clocks */
+  uint64_t next_block;               /* atomic */
+  uint64_t trap_block;               /* atomic: the lowest that trapped, UINT64_MAX none */
   struct plumb_intervals *intervals; /* global accesses of finished blocks (race.c) */
   struct plumb_online *online;       /* ordered: tags of global memory (race.c) */
 };
@@ -179,9 +179,9 @@ struct plumb_block_run {
   plumb_machine *machine;
   const plumb_program *program;
   uint32_t lanes;
-  uint64_t index;    /* linear block */
+  uint64_t index; /* linear block */
   uint32_t block[3];
-  uint64_t serial;   /* counts blocks run here: stamps of cleared frames */
+  uint64_t serial; /* counts blocks run here: stamps of cleared frames */
   plumb_lanes live;
 
   plumb_strand **strands; /* strands[0 .. strand_count): in use */
@@ -191,26 +191,26 @@ struct plumb_block_run {
   uint64_t frame_bytes;
   uint64_t random;
 
-  uint8_t **consts; /* a constant: its lanes, or NULL */
-  uint8_t *scratch[4];      /* results under a mask: lanes * 16 bytes each */
-  uint64_t *addresses;      /* a lane: effective generic address of the current access */
-  uint64_t *offsets;        /* a list position: offset of the current access in its view */
+  uint8_t **consts;    /* a constant: its lanes, or NULL */
+  uint8_t *scratch[4]; /* results under a mask: lanes * 16 bytes each */
+  uint64_t *addresses; /* a lane: effective generic address of the current access */
+  uint64_t *offsets;   /* a list position: offset of the current access in its view */
   uint16_t *list_room;
   plumb_lanes guarded;
   const uint8_t *select_condition; /* a copy of the running SELECT's condition (undef.c) */
 
   uint8_t *shared, *shared_state;
-  uint8_t *local, *local_state; /* 8-byte granules of all lanes side by side */
-  uint64_t local_bytes;         /* a lane */
-  uint64_t *local_top;          /* a lane */
+  uint8_t *local, *local_state;   /* 8-byte granules of all lanes side by side */
+  uint64_t local_bytes;           /* a lane */
+  uint64_t *local_top;            /* a lane */
   plumb_companion_map companions; /* of shared and local memory */
 
   plumb_barrier_state barriers[PLUMB_BARRIERS];
-  uint32_t parked_aligned;  /* lanes that wait at aligned barriers */
-  uint32_t *effects;        /* a lane: 1 + pc of an effect made while a warp-mate waited */
+  uint32_t parked_aligned; /* lanes that wait at aligned barriers */
+  uint32_t *effects;       /* a lane: 1 + pc of an effect made while a warp-mate waited */
 
-  bool undef;      /* some value was undefined: origins are carried */
-  bool watch;      /* compare before storing, to see whether anything changes */
+  bool undef; /* some value was undefined: origins are carried */
+  bool watch; /* compare before storing, to see whether anything changes */
   uint64_t changes;
   uint64_t *back_counts; /* a program-wide pc: backward branches taken, when counted */
   uint64_t quantum;      /* backward branches left before yielding */
@@ -234,8 +234,7 @@ static inline uint8_t *plumb_reg_lanes(const plumb_block_run *br, const plumb_fr
 }
 uint8_t *plumb_const_lanes(plumb_block_run *br, uint32_t index);
 /* Lanes of an operand, which may be a constant. */
-static inline const uint8_t *plumb_operand(plumb_block_run *br, const plumb_frame *f,
-                                           plumb_reg r) {
+static inline const uint8_t *plumb_operand(plumb_block_run *br, const plumb_frame *f, plumb_reg r) {
   if (plumb_reg_is_const(r)) {
     uint32_t index = plumb_reg_const_index(r);
     return br->consts[index] ? br->consts[index] : plumb_const_lanes(br, index);
@@ -253,8 +252,7 @@ static inline uint64_t plumb_lane_bits(const uint8_t *lanes, unsigned bytes, uin
  * `return plumb_trap_at(...)`. `inst` may be NULL. */
 bool plumb_trap_at(plumb_block_run *br, plumb_trap_kind kind, const plumb_frame *f, uint32_t pc,
                    int32_t lane, const char *format, ...) PLUMB_PRINTF(6, 7);
-bool plumb_unsupported_at(plumb_block_run *br, const plumb_frame *f, uint32_t pc,
-                          const char *what);
+bool plumb_unsupported_at(plumb_block_run *br, const plumb_frame *f, uint32_t pc, const char *what);
 /* The instruction with a program-wide number. */
 const plumb_inst *plumb_inst_at(const plumb_run *run, uint32_t program_pc,
                                 const plumb_function **out_fn);
@@ -276,8 +274,8 @@ bool plumb_lanes_exit(plumb_block_run *br, plumb_strand *s, const plumb_lanes *p
 /* Makes parked strands try again. */
 void plumb_strand_wake(plumb_block_run *br);
 
-plumb_frame *plumb_frame_create(plumb_block_run *br, const plumb_function *fn,
-                                plumb_frame *caller, uint32_t call_pc, uint64_t local_base);
+plumb_frame *plumb_frame_create(plumb_block_run *br, const plumb_function *fn, plumb_frame *caller,
+                                uint32_t call_pc, uint64_t local_base);
 void plumb_frame_leave(plumb_block_run *br, plumb_frame *f, uint32_t lanes);
 
 /* --- exec.c --- */
@@ -307,8 +305,8 @@ typedef struct plumb_view {
 } plumb_view;
 /* The view that generic address lies in; false if there is none. Not for local memory. */
 bool plumb_view_find(plumb_block_run *br, uint64_t address, plumb_view *out);
-bool plumb_trap_bounds(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
-                       uint64_t address, uint64_t size_bytes);
+bool plumb_trap_bounds(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
+                       uint64_t size_bytes);
 bool plumb_trap_misaligned(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
                            uint64_t address, uint64_t size_bytes);
 bool plumb_exec_load(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,

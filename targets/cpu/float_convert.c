@@ -5,26 +5,30 @@
 
 bool plumb_float_has_infinity(plumb_dtype type) {
   switch (type) {
-  case PLUMB_F16:
-  case PLUMB_BF16:
-  case PLUMB_F32:
-  case PLUMB_F64:
-  case PLUMB_TF32:
-  case PLUMB_E5M2: return true;
-  default: return false;
+    case PLUMB_F16:
+    case PLUMB_BF16:
+    case PLUMB_F32:
+    case PLUMB_F64:
+    case PLUMB_TF32:
+    case PLUMB_E5M2:
+      return true;
+    default:
+      return false;
   }
 }
 
 /* tf32 sits in the high bits of an f32 word. */
-static unsigned low_bits(plumb_dtype type) { return type == PLUMB_TF32 ? 13 : 0; }
+static unsigned low_bits(plumb_dtype type) {
+  return type == PLUMB_TF32 ? 13 : 0;
+}
 
 uint64_t plumb_float_largest(plumb_dtype type) {
   const plumb_dtype_info *info = &plumb_dtype_table[type];
   if (type == PLUMB_E4M3) return 0x7e;
   if (type == PLUMB_UE8M0) return 0xfe;
   uint64_t top = ((1ull << info->exponent_bits) - 1) << info->fraction_bits;
-  uint64_t largest = plumb_float_has_infinity(type) ? top - 1
-                                                    : top | ((1ull << info->fraction_bits) - 1);
+  uint64_t largest =
+      plumb_float_has_infinity(type) ? top - 1 : top | ((1ull << info->fraction_bits) - 1);
   return largest << low_bits(type);
 }
 
@@ -36,15 +40,21 @@ uint64_t plumb_float_sign_bit(plumb_dtype type) {
 
 uint64_t plumb_float_nan(plumb_dtype type) {
   switch (type) {
-  case PLUMB_F64: return 0x7ff8000000000000ull;
-  case PLUMB_F32:
-  case PLUMB_TF32: return 0x7fffffffu;
-  case PLUMB_F16:
-  case PLUMB_BF16: return 0x7fff;
-  case PLUMB_E4M3:
-  case PLUMB_E5M2: return 0x7f;
-  case PLUMB_UE8M0: return 0xff;
-  default: return plumb_float_largest(type);
+    case PLUMB_F64:
+      return 0x7ff8000000000000ull;
+    case PLUMB_F32:
+    case PLUMB_TF32:
+      return 0x7fffffffu;
+    case PLUMB_F16:
+    case PLUMB_BF16:
+      return 0x7fff;
+    case PLUMB_E4M3:
+    case PLUMB_E5M2:
+      return 0x7f;
+    case PLUMB_UE8M0:
+      return 0xff;
+    default:
+      return plumb_float_largest(type);
   }
 }
 
@@ -103,11 +113,16 @@ plumb_unpacked plumb_unpack_int(bool negative, unsigned __int128 magnitude) {
 /* Whether a magnitude with this lowest kept bit goes up (IEEE 754-2019, 4.3). */
 static bool goes_up(plumb_round round, bool negative, bool odd, bool half, bool rest) {
   switch (round) {
-  case PLUMB_RN: return half && (rest || odd);
-  case PLUMB_RNA: return half;
-  case PLUMB_RM: return negative && (half || rest);
-  case PLUMB_RP: return !negative && (half || rest);
-  default: return false;
+    case PLUMB_RN:
+      return half && (rest || odd);
+    case PLUMB_RNA:
+      return half;
+    case PLUMB_RM:
+      return negative && (half || rest);
+    case PLUMB_RP:
+      return !negative && (half || rest);
+    default:
+      return false;
   }
 }
 
@@ -188,7 +203,8 @@ unsigned __int128 plumb_pack_int(const plumb_unpacked *v, plumb_round round, uns
   else
     magnitude = rounded(v, 63 - (int64_t)v->exponent, round);
   bool infinite = v->kind == PLUMB_INFINITE || v->exponent >= 128;
-  if (v->negative) return infinite || magnitude > least ? (0 - least) & mask : (0 - magnitude) & mask;
+  if (v->negative)
+    return infinite || magnitude > least ? (0 - least) & mask : (0 - magnitude) & mask;
   return infinite || magnitude > most ? most : magnitude;
 }
 
@@ -213,7 +229,9 @@ double plumb_odd_add(double a, double b) {
   return to_odd(s, (a - virtual_a) + (b - virtual_b));
 }
 
-double plumb_odd_fma(double a, double b, double c) { return plumb_odd_add(a * b, c); }
+double plumb_odd_fma(double a, double b, double c) {
+  return plumb_odd_add(a * b, c);
+}
 
 double plumb_odd_div(double a, double b) {
   double quotient = a / b;

@@ -10,7 +10,12 @@
 
 #include "ir/program.h"
 
-typedef enum plumb_float_kind { PLUMB_ZERO, PLUMB_FINITE, PLUMB_INFINITE, PLUMB_IS_NAN } plumb_float_kind;
+typedef enum plumb_float_kind {
+  PLUMB_ZERO,
+  PLUMB_FINITE,
+  PLUMB_INFINITE,
+  PLUMB_IS_NAN
+} plumb_float_kind;
 
 /* FINITE: (-1)^negative * significand * 2^(exponent - 63), bit 63 of significand set;
  * `sticky` says that a nonzero tail below the significand was cut off. */

@@ -5,8 +5,8 @@
 
 #include "targets/cpu/race.h"
 
-#define BLOCK_QUANTUM 4096u   /* backward branches between looks for idleness */
-#define ORDERED_QUANTUM 256u  /* and a turn of an interleaved block */
+#define BLOCK_QUANTUM 4096u  /* backward branches between looks for idleness */
+#define ORDERED_QUANTUM 256u /* and a turn of an interleaved block */
 #define MAX_RESIDENT_BLOCKS 512u
 #define MAX_RESIDENT_BYTES (2ull << 30)
 #define DEFAULT_STEP_LIMIT 20000000000ull
@@ -28,21 +28,35 @@ static void scan(uses *u, const plumb_function *fn) {
   for (size_t i = 0; i < fn->inst_count; i++) {
     const plumb_inst *inst = &fn->insts[i];
     switch (inst->op) {
-      case PLUMB_OP_ADDRESS: u->globals[inst->imm] = true; break;
-      case PLUMB_OP_CALL: scan(u, u->program->functions[inst->target]); break;
+      case PLUMB_OP_ADDRESS:
+        u->globals[inst->imm] = true;
+        break;
+      case PLUMB_OP_CALL:
+        scan(u, u->program->functions[inst->target]);
+        break;
       case PLUMB_OP_CALL_INDIRECT:
         for (size_t f = 0; f < u->program->function_count; f++)
           if (u->program->functions[f]->kind == PLUMB_DEVICE) scan(u, u->program->functions[f]);
         break;
-      case PLUMB_OP_FENCE: u->fences = true; break;
-      case PLUMB_OP_LOAD: case PLUMB_OP_STORE: u->fences |= (inst->flags & order) != 0; break;
+      case PLUMB_OP_FENCE:
+        u->fences = true;
+        break;
+      case PLUMB_OP_LOAD:
+      case PLUMB_OP_STORE:
+        u->fences |= (inst->flags & order) != 0;
+        break;
       case PLUMB_OP_ATOMIC:
         u->fences |= (inst->flags & order) != 0 && !(inst->flags & PLUMB_FLAG_SEQ_CST);
         /* The order of floating sums shows in the result, so it has to be one order. */
         u->sequential |= inst->space != PLUMB_SPACE_SHARED;
         break;
-      case PLUMB_OP_ALLOC: case PLUMB_OP_FREE: case PLUMB_OP_PRINT: u->sequential = true; break;
-      default: break;
+      case PLUMB_OP_ALLOC:
+      case PLUMB_OP_FREE:
+      case PLUMB_OP_PRINT:
+        u->sequential = true;
+        break;
+      default:
+        break;
     }
   }
 }
@@ -83,33 +97,40 @@ static plumb_status lay_out_shared(plumb_grid *g, const uses *u, plumb_diag *dia
   for (size_t i = 0; i < p->global_count; i++) {
     const plumb_global *v = &p->globals[i];
     if (v->space != PLUMB_SPACE_SHARED || !u->globals[i]) continue;
-    if (v->dynamic) g->shared_offsets[i] = (uint32_t)at;
-    else memset(g->shared_state + g->shared_offsets[i], PLUMB_BYTE_UNINITIALISED, v->size_bytes);
+    if (v->dynamic)
+      g->shared_offsets[i] = (uint32_t)at;
+    else
+      memset(g->shared_state + g->shared_offsets[i], PLUMB_BYTE_UNINITIALISED, v->size_bytes);
   }
   return PLUMB_OK;
 }
 
 /* CUDA C programming guide, table of technical specifications. */
-static plumb_status check_limits(const plumb_function *fn, const plumb_launch *l, plumb_diag *diag) {
-  static const uint32_t grid_max[3] = {2147483647u, 65535u, 65535u}, block_max[3] = {1024, 1024, 64};
+static plumb_status check_limits(const plumb_function *fn, const plumb_launch *l,
+                                 plumb_diag *diag) {
+  static const uint32_t grid_max[3] = {2147483647u, 65535u, 65535u},
+                        block_max[3] = {1024, 1024, 64};
   uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
   for (int i = 0; i < 3; i++) {
     if (l->grid[i] == 0 || l->grid[i] > grid_max[i])
-      return plumb_fail(diag, PLUMB_BAD_INPUT, NULL, 0, 0,
-                        "launch of '%s': grid %u x %u x %u; allowed are 1 to 2147483647 x 65535 x 65535",
-                        fn->name, l->grid[0], l->grid[1], l->grid[2]);
+      return plumb_fail(
+          diag, PLUMB_BAD_INPUT, NULL, 0, 0,
+          "launch of '%s': grid %u x %u x %u; allowed are 1 to 2147483647 x 65535 x 65535",
+          fn->name, l->grid[0], l->grid[1], l->grid[2]);
     if (l->block[i] == 0 || l->block[i] > block_max[i])
       return plumb_fail(diag, PLUMB_BAD_INPUT, NULL, 0, 0,
                         "launch of '%s': block %u x %u x %u; allowed are 1 to 1024 x 1024 x 64",
                         fn->name, l->block[0], l->block[1], l->block[2]);
   }
-  uint64_t limit = fn->max_threads && fn->max_threads < PLUMB_MAX_LANES ? fn->max_threads : PLUMB_MAX_LANES;
+  uint64_t limit =
+      fn->max_threads && fn->max_threads < PLUMB_MAX_LANES ? fn->max_threads : PLUMB_MAX_LANES;
   if (threads > limit)
     return plumb_fail(diag, PLUMB_BAD_INPUT, NULL, 0, 0,
                       "launch of '%s': %llu threads a block; %llu are allowed", fn->name,
                       (unsigned long long)threads, (unsigned long long)limit);
   for (int i = 0; i < 3; i++)
-    if (fn->required_threads[0] && fn->required_threads[i] && fn->required_threads[i] != l->block[i])
+    if (fn->required_threads[0] && fn->required_threads[i] &&
+        fn->required_threads[i] != l->block[i])
       return plumb_fail(diag, PLUMB_BAD_INPUT, NULL, 0, 0,
                         "launch of '%s': block %u x %u x %u, but the kernel requires %u x %u x %u",
                         fn->name, l->block[0], l->block[1], l->block[2], fn->required_threads[0],
@@ -198,7 +219,8 @@ static void run_parallel(plumb_grid *g, uint64_t jobs) {
   if (jobs > 64) jobs = 64;
   pthread_t threads[64];
   uint64_t started = 0;
-  while (started + 1 < jobs && pthread_create(&threads[started], NULL, run_blocks, g) == 0) started++;
+  while (started + 1 < jobs && pthread_create(&threads[started], NULL, run_blocks, g) == 0)
+    started++;
   run_blocks(g);
   for (uint64_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }
@@ -263,8 +285,12 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
                             const uint8_t *params, const uint8_t *params_state, plumb_diag *diag) {
   PLUMB_TRY(check_limits(fn, launch, diag));
   const plumb_program *p = run->program;
-  plumb_grid g = {.run = run, .fn = fn, .launch = *launch, .params = params,
-                  .params_state = params_state, .trap_block = UINT64_MAX};
+  plumb_grid g = {.run = run,
+                  .fn = fn,
+                  .launch = *launch,
+                  .params = params,
+                  .params_state = params_state,
+                  .trap_block = UINT64_MAX};
   g.lanes = launch->block[0] * launch->block[1] * launch->block[2];
   g.warps = (g.lanes + PLUMB_WARP_LANES - 1) / PLUMB_WARP_LANES;
   g.block_count = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
@@ -285,8 +311,10 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
     g.intervals = calloc(1, sizeof *g.intervals);
     if (!g.intervals || (g.races && g.ordered && !g.online)) abort();
     run->counters.launches++;
-    if (g.ordered) run_ordered(&g);
-    else run_parallel(&g, g.sequential ? 1 : job_count(run));
+    if (g.ordered)
+      run_ordered(&g);
+    else
+      run_parallel(&g, g.sequential ? 1 : job_count(run));
     if (run->status == PLUMB_OK) plumb_race_finish(&g);
     plumb_race_grid_destroy(&g);
   }
@@ -296,8 +324,15 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
 }
 
 void plumb_host_run(plumb_run *run, const plumb_function *fn, const uint64_t *args) {
-  plumb_grid g = {.run = run, .fn = fn, .lanes = 1, .warps = 1, .block_count = 1, .host = true,
-                  .args = args, .sequential = true, .trap_block = UINT64_MAX,
+  plumb_grid g = {.run = run,
+                  .fn = fn,
+                  .lanes = 1,
+                  .warps = 1,
+                  .block_count = 1,
+                  .host = true,
+                  .args = args,
+                  .sequential = true,
+                  .trap_block = UINT64_MAX,
                   .launch = {{1, 1, 1}, {1, 1, 1}, 0}};
   run_blocks(&g);
 }
@@ -316,8 +351,8 @@ static bool pack(plumb_block_run *br, const plumb_strand *s, const plumb_inst *i
   const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst) + 7;
   if (fn->param_count != inst->operands - 7u) {
     char what[300];
-    snprintf(what, sizeof what, "kernel '%.100s' takes %zu arguments, the launch gives %u", fn->name,
-             fn->param_count, inst->operands - 7u);
+    snprintf(what, sizeof what, "kernel '%.100s' takes %zu arguments, the launch gives %u",
+             fn->name, fn->param_count, inst->operands - 7u);
     stop_with(br, s, PLUMB_BAD_INPUT, what);
     return false;
   }
@@ -346,9 +381,12 @@ bool plumb_exec_launch(plumb_block_run *br, plumb_strand *s, const plumb_inst *i
       return false;
     uint64_t v = plumb_lane_bits(plumb_operand(br, s->frame, operands[i]), 8, 0);
     uint32_t cut = v > UINT32_MAX ? UINT32_MAX : (uint32_t)v; /* over every limit: reported */
-    if (i < 3) launch.grid[i] = cut;
-    else if (i < 6) launch.block[i - 3] = cut;
-    else launch.shared_bytes = v;
+    if (i < 3)
+      launch.grid[i] = cut;
+    else if (i < 6)
+      launch.block[i - 3] = cut;
+    else
+      launch.shared_bytes = v;
   }
   uint8_t *params = calloc(2, fn->param_bytes + 64u);
   if (!params) abort();

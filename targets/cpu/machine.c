@@ -49,8 +49,8 @@ plumb_status plumb_machine_free(plumb_machine *m, uint64_t address, plumb_diag *
 
 static plumb_status find(const plumb_machine *m, uint64_t address, uint64_t size_bytes,
                          plumb_allocation **out, uint64_t *out_offset, plumb_diag *diag) {
-  plumb_allocation *a = plumb_window_of(address) == PLUMB_WINDOW_GLOBAL
-                            ? plumb_allocation_of(m, address) : NULL;
+  plumb_allocation *a =
+      plumb_window_of(address) == PLUMB_WINDOW_GLOBAL ? plumb_allocation_of(m, address) : NULL;
   uint64_t offset = address & UINT32_MAX;
   if (!a || offset > a->size_bytes || size_bytes > a->size_bytes - offset)
     return plumb_fail(diag, PLUMB_BAD_INPUT, NULL, 0, 0,
@@ -109,8 +109,9 @@ plumb_status plumb_machine_read_companions(const plumb_machine *m, uint64_t addr
   PLUMB_TRY(find(m, address, (uint64_t)count * bytes, &a, &offset, diag));
   for (size_t i = 0; i < count; i++) {
     const plumb_companion_entry *e = plumb_companion_map_get(&m->companions, address + i * bytes);
-    out[i] = !e ? plumb_companion_exact(type, a->data + offset + i * bytes)
-             : e->size_bytes == bytes ? e->value : plumb_companion_unknown();
+    out[i] = !e                       ? plumb_companion_exact(type, a->data + offset + i * bytes)
+             : e->size_bytes == bytes ? e->value
+                                      : plumb_companion_unknown();
   }
   return PLUMB_OK;
 }
@@ -215,7 +216,9 @@ static void run_begin(plumb_run *run, plumb_machine *m, const plumb_run_options 
 
 static plumb_status run_end(plumb_run *run, plumb_run_result *out, plumb_diag *diag) {
   plumb_machine *m = run->machine;
-  *out = (plumb_run_result){.trap = run->trap, .counters = run->counters, .results = run->results,
+  *out = (plumb_run_result){.trap = run->trap,
+                            .counters = run->counters,
+                            .results = run->results,
                             .result_count = run->result_count};
   if (run->trap.kind == PLUMB_TRAP_NONE)
     out->trap = (plumb_trap){.lane = -1, .lane2 = -1};
@@ -232,8 +235,7 @@ static plumb_status run_end(plumb_run *run, plumb_run_result *out, plumb_diag *d
 
 static plumb_status find_function(const plumb_machine *m, const char *name, bool kernel,
                                   const plumb_function **out, plumb_diag *diag) {
-  if (!m->program)
-    return plumb_fail(diag, PLUMB_INTERNAL, NULL, 0, 0, "no program is loaded");
+  if (!m->program) return plumb_fail(diag, PLUMB_INTERNAL, NULL, 0, 0, "no program is loaded");
   const plumb_function *f = plumb_program_find(m->program, name);
   if (f && !f->external && f->block_count && kernel == (f->kind == PLUMB_KERNEL)) {
     *out = f;

@@ -10,18 +10,22 @@ static uint64_t *result64(plumb_block_run *br, const plumb_strand *s, const plum
   return (uint64_t *)(void *)plumb_reg_lanes(br, s->frame, r);
 }
 
-static const uint64_t *operand64(plumb_block_run *br, const plumb_strand *s,
-                                 const plumb_inst *inst, uint32_t i) {
+static const uint64_t *operand64(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
+                                 uint32_t i) {
   plumb_reg r = plumb_inst_operands(s->frame->fn, inst)[i];
   return (const uint64_t *)(const void *)plumb_operand(br, s->frame, r);
 }
 
 static unsigned window_of_space(plumb_space space) {
   switch (space) {
-    case PLUMB_SPACE_SHARED: return PLUMB_WINDOW_SHARED;
-    case PLUMB_SPACE_LOCAL: return PLUMB_WINDOW_LOCAL;
-    case PLUMB_SPACE_PARAM: return PLUMB_WINDOW_PARAM;
-    default: return PLUMB_WINDOW_GLOBAL;
+    case PLUMB_SPACE_SHARED:
+      return PLUMB_WINDOW_SHARED;
+    case PLUMB_SPACE_LOCAL:
+      return PLUMB_WINDOW_LOCAL;
+    case PLUMB_SPACE_PARAM:
+      return PLUMB_WINDOW_PARAM;
+    default:
+      return PLUMB_WINDOW_GLOBAL;
   }
 }
 
@@ -40,8 +44,10 @@ static bool exec_window(plumb_block_run *br, plumb_strand *s, const plumb_inst *
       uint64_t address = from[list[i]];
       const plumb_allocation *a = plumb_allocation_of(br->machine, address);
       bool is = plumb_window_of(address) == window;
-      if (inst->space == PLUMB_SPACE_CONST) is = is && a && a->read_only;
-      else if (window == PLUMB_WINDOW_GLOBAL) is = is && !(a && a->read_only);
+      if (inst->space == PLUMB_SPACE_CONST)
+        is = is && a && a->read_only;
+      else if (window == PLUMB_WINDOW_GLOBAL)
+        is = is && !(a && a->read_only);
       to[list[i]] = is;
     }
   } else {
@@ -217,7 +223,8 @@ static bool dispatch(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
   plumb_reg first = inst->operands ? plumb_inst_operands(s->frame->fn, inst)[0] : PLUMB_NO_REG;
   switch (inst->op) {
     case PLUMB_OP_ADDRESS:
-    case PLUMB_OP_FRAME: return exec_address(br, s, inst, on);
+    case PLUMB_OP_FRAME:
+      return exec_address(br, s, inst, on);
     case PLUMB_OP_TO_GENERIC:
     case PLUMB_OP_FROM_GENERIC:
     case PLUMB_OP_IS_SPACE:
@@ -232,8 +239,10 @@ static bool dispatch(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
       if (br->undef && !plumb_undef_check(br, s, first, on, "an address")) return false;
       return exec_free(br, s, inst, on);
     case PLUMB_OP_MEMCPY:
-    case PLUMB_OP_MEMSET: return exec_copy(br, s, inst, on);
-    default: return plumb_unsupported_at(br, s->frame, s->pc, plumb_op_table[inst->op].mnemonic);
+    case PLUMB_OP_MEMSET:
+      return exec_copy(br, s, inst, on);
+    default:
+      return plumb_unsupported_at(br, s->frame, s->pc, plumb_op_table[inst->op].mnemonic);
   }
 }
 

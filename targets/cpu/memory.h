@@ -25,8 +25,12 @@ enum {
   PLUMB_WINDOW_PARAM = 4,
   PLUMB_WINDOW_FUNCTION = 5
 };
-static inline uint64_t plumb_window_base(unsigned window) { return (uint64_t)window << 56; }
-static inline unsigned plumb_window_of(uint64_t address) { return (unsigned)(address >> 56); }
+static inline uint64_t plumb_window_base(unsigned window) {
+  return (uint64_t)window << 56;
+}
+static inline unsigned plumb_window_of(uint64_t address) {
+  return (unsigned)(address >> 56);
+}
 
 /* What a byte of a state map says. */
 enum { PLUMB_BYTE_UNINITIALISED = 0, PLUMB_BYTE_INITIALISED = 1, PLUMB_BYTE_GAP = 2 };
@@ -47,7 +51,7 @@ typedef struct plumb_allocation {
 
 /* A hash from an address to the companion stored there (open addressing). */
 typedef struct plumb_companion_entry {
-  uint64_t address; /* 0: empty */
+  uint64_t address;    /* 0: empty */
   uint32_t size_bytes; /* 0: removed */
   plumb_companion value;
 } plumb_companion_entry;
@@ -68,7 +72,7 @@ struct plumb_machine {
   uint32_t *free_indexes; /* reused only when fresh ones have run out */
   size_t free_count, free_capacity;
   uint64_t total_bytes;
-  pthread_mutex_t lock; /* allocation table */
+  pthread_mutex_t lock;           /* allocation table */
   plumb_companion_map companions; /* of global memory */
 };
 

@@ -17,24 +17,33 @@ static void print_one(const char *spec, char conversion, const argument *a) {
   char full[72];
   size_t stem = strlen(spec) - 1;
   switch (conversion) {
-    case 'd': case 'i': {
+    case 'd':
+    case 'i': {
       unsigned shift = bits < 64 ? 64 - bits : 0;
       snprintf(full, sizeof full, "%.*s" PRId64, (int)stem, spec);
       fprintf(stderr, full, (int64_t)(a->bits << shift) >> shift);
       break;
     }
-    case 'u': case 'x': case 'X': case 'o':
+    case 'u':
+    case 'x':
+    case 'X':
+    case 'o':
       snprintf(full, sizeof full, "%.*sl%c", (int)stem, spec, conversion);
       fprintf(stderr, full, (unsigned long)a->bits);
       break;
-    case 'c': fputc((int)(a->bits & 0xff), stderr); break;
-    case 'p': fprintf(stderr, "0x%" PRIx64, a->bits); break;
-    case 's': fprintf(stderr, "<text at 0x%" PRIx64 ">", a->bits); break;
+    case 'c':
+      fputc((int)(a->bits & 0xff), stderr);
+      break;
+    case 'p':
+      fprintf(stderr, "0x%" PRIx64, a->bits);
+      break;
+    case 's':
+      fprintf(stderr, "<text at 0x%" PRIx64 ">", a->bits);
+      break;
     default:
       fprintf(stderr, spec, is_float ? plumb_dtype_to_double(a->type, a->bits) : (double)a->bits);
   }
 }
-
 
 static void print_lane(const char *format, const argument *arguments, uint32_t count) {
   uint32_t next = 0;
@@ -63,7 +72,6 @@ static void print_lane(const char *format, const argument *arguments, uint32_t c
     c = e;
   }
 }
-
 
 bool plumb_exec_print(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                       const plumb_lanes *on) {

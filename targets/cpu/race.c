@@ -4,9 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static uint32_t low(uint64_t tag) { return (uint32_t)tag; }
-static uint32_t time_of(uint32_t tag) { return tag & PLUMB_TAG_TIME; }
-static uint32_t who_of(uint32_t tag) { return tag >> PLUMB_TAG_TIME_BITS & 0x7ff; }
+static uint32_t low(uint64_t tag) {
+  return (uint32_t)tag;
+}
+static uint32_t time_of(uint32_t tag) {
+  return tag & PLUMB_TAG_TIME;
+}
+static uint32_t who_of(uint32_t tag) {
+  return tag >> PLUMB_TAG_TIME_BITS & 0x7ff;
+}
 
 static void *take(size_t count, size_t bytes) {
   void *p = calloc(count, bytes);
@@ -125,15 +131,16 @@ static bool report(plumb_block_run *br, const plumb_strand *s, uint32_t lane, ui
   if (br->trapped) return false;
   plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
                 "%s by lane %u and %s by %s%d of %s are not ordered", write ? "write" : "read",
-                lane, other_write ? "write" : "read", lane2 < 0 ? "several lanes " : "lane ",
-                lane2, other_block == br->index ? "the same block" : "another block");
+                lane, other_write ? "write" : "read", lane2 < 0 ? "several lanes " : "lane ", lane2,
+                other_block == br->index ? "the same block" : "another block");
   br->trap.lane2 = lane2;
   br->trap.address = address;
   br->trap.size_bytes = 4;
   split_block(br->grid, other_block, br->trap.block2);
   if (inst) br->trap.location2 = br->program->locs[inst->loc];
   plumb_allocation *a = plumb_window_of(address) == PLUMB_WINDOW_GLOBAL
-                            ? plumb_allocation_of(br->machine, address) : NULL;
+                            ? plumb_allocation_of(br->machine, address)
+                            : NULL;
   if (a) {
     br->trap.allocation = a->name;
     br->trap.allocation_offset = address & UINT32_MAX;
@@ -191,7 +198,8 @@ static bool touch_unit(const touch *t, plumb_race_page *p, size_t i, uint32_t la
   uint64_t rb = p->read_block ? p->read_block[i] - 1ull : block;
   bool w_live = p->write_block ? p->write_block[i] != 0 : time_of(low(w)) >= t->floor;
   bool r_live = p->read_block ? p->read_block[i] != 0 : time_of(low(r)) >= t->floor;
-  if (w_live && conflicts(t, lane, w, wb)) return report(t->br, t->s, lane, address, t->write, w, wb, true);
+  if (w_live && conflicts(t, lane, w, wb))
+    return report(t->br, t->s, lane, address, t->write, w, wb, true);
   if (t->write && r_live && conflicts(t, lane, r, rb))
     return report(t->br, t->s, lane, address, true, r, rb, false);
   uint64_t *to = t->write ? &p->write[i] : &p->read[i];
@@ -273,7 +281,8 @@ static bool touch_span(const touch *t, uint32_t lane, unsigned window, uint64_t 
     if (narrow && !p->by_byte)
       plumb_race_page_by_byte(p, shared ? race->shared_words : PLUMB_RACE_PAGE_WORDS,
                               p->write_block != NULL);
-    bool ok = p->by_byte ? touch_unit(t, p, offset, lane, at) : touch_word(t, p, offset / 4, lane, at);
+    bool ok =
+        p->by_byte ? touch_unit(t, p, offset, lane, at) : touch_word(t, p, offset / 4, lane, at);
     if (!ok) return false;
     done += p->by_byte ? 1 : 4;
   }
@@ -284,7 +293,10 @@ bool plumb_race_touch(plumb_block_run *br, const plumb_strand *s, const uint16_t
                       uint32_t count, unsigned window, uint64_t base, const uint64_t *offsets,
                       uint64_t size_bytes, unsigned how) {
   plumb_race *race = br->race;
-  touch t = {.br = br, .s = s, .floor = race->floor, .now = race->time,
+  touch t = {.br = br,
+             .s = s,
+             .floor = race->floor,
+             .now = race->time,
              .pc = (uint64_t)(s->frame->pc_base + s->pc) << 32,
              .strong = how & PLUMB_TOUCH_STRONG ? PLUMB_TAG_ATOMIC : 0,
              .write = how & PLUMB_TOUCH_WRITE};
@@ -296,15 +308,16 @@ bool plumb_race_touch(plumb_block_run *br, const plumb_strand *s, const uint16_t
     for (uint32_t i = 0; i < count;) {
       uint64_t at = base + offsets[i];
       plumb_race_page *p = shared ? &race->shared : find_page(br, at);
-      size_t word = shared ? (size_t)(at & UINT32_MAX) / 4
-                           : (size_t)(at % PLUMB_RACE_PAGE_BYTES) / 4;
+      size_t word =
+          shared ? (size_t)(at & UINT32_MAX) / 4 : (size_t)(at % PLUMB_RACE_PAGE_BYTES) / 4;
       size_t room = shared ? count - i : PLUMB_RACE_PAGE_WORDS - word;
       uint32_t n = count - i < room ? count - i : (uint32_t)room;
       if (!step && touch_run(&t, p, word, list[i], n)) {
         i += n;
         continue;
       }
-      if (p->by_byte ? !touch_span(&t, list[i], window, at, 4) : !touch_word(&t, p, word, list[i], at))
+      if (p->by_byte ? !touch_span(&t, list[i], window, at, 4)
+                     : !touch_word(&t, p, word, list[i], at))
         return false;
       i++;
     }
@@ -396,14 +409,18 @@ static void add_page(plumb_block_run *br, plumb_intervals *list, const plumb_rac
     if (run.size_bytes && run.how == how && run.pc == pc) {
       if (n == 1 && who_of(tag) == run.who + 1u) run.step = 1;
       uint32_t expected = run.who + (run.step ? n : 0);
-      if (who_of(tag) != expected && run.who != PLUMB_WHO_MANY) run.who = PLUMB_WHO_MANY, run.step = 0;
+      if (who_of(tag) != expected && run.who != PLUMB_WHO_MANY)
+        run.who = PLUMB_WHO_MANY, run.step = 0;
       run.size_bytes += unit_bytes;
       continue;
     }
     if (run.size_bytes) add_interval(list, &run);
     run = (plumb_interval){.address = (p->key - 1) * PLUMB_RACE_PAGE_BYTES + i * unit_bytes,
-                           .block = br->index, .size_bytes = unit_bytes, .pc = pc,
-                           .who = (uint16_t)who_of(tag), .how = (uint8_t)how};
+                           .block = br->index,
+                           .size_bytes = unit_bytes,
+                           .pc = pc,
+                           .who = (uint16_t)who_of(tag),
+                           .how = (uint8_t)how};
   }
   if (run.size_bytes) add_interval(list, &run);
 }
@@ -445,7 +462,9 @@ typedef struct reach {
   const plumb_interval *first, *second;
 } reach;
 
-static uint64_t end_of(const plumb_interval *i) { return i ? i->address + i->size_bytes : 0; }
+static uint64_t end_of(const plumb_interval *i) {
+  return i ? i->address + i->size_bytes : 0;
+}
 
 static void extend(reach *r, const plumb_interval *i) {
   if (!r->first || r->first->block == i->block) {
@@ -462,8 +481,8 @@ static void fill_party(const plumb_grid *g, const plumb_interval *i, uint64_t ad
                        int64_t block[3], int32_t *lane, plumb_loc *loc, const plumb_inst **inst,
                        const plumb_function **fn) {
   split_block(g, i->block, block);
-  *lane = i->who < PLUMB_WHO_WARP
-              ? (int32_t)(i->who + (i->step ? (address - i->address) / 4 : 0)) : -1;
+  *lane =
+      i->who < PLUMB_WHO_WARP ? (int32_t)(i->who + (i->step ? (address - i->address) / 4 : 0)) : -1;
   *inst = plumb_inst_at(g->run, i->pc, fn);
   if (*inst) *loc = g->run->program->locs[(*inst)->loc];
 }

@@ -130,8 +130,10 @@ static uint32_t order_at(const plumb_function *fn, uint32_t pc) {
   size_t lo = 0, hi = fn->block_count;
   while (hi - lo > 1) {
     size_t mid = (lo + hi) / 2;
-    if (fn->blocks[mid].first <= pc) lo = mid;
-    else hi = mid;
+    if (fn->blocks[mid].first <= pc)
+      lo = mid;
+    else
+      hi = mid;
   }
   return fn->blocks[lo].order;
 }
@@ -193,8 +195,7 @@ bool plumb_strand_pick(plumb_block_run *br) {
 
 void plumb_strand_wake(plumb_block_run *br) {
   for (uint32_t i = 0; i < br->strand_count; i++)
-    if (br->strands[i]->state == PLUMB_STRAND_AT_WARP)
-      br->strands[i]->state = PLUMB_STRAND_READY;
+    if (br->strands[i]->state == PLUMB_STRAND_AT_WARP) br->strands[i]->state = PLUMB_STRAND_READY;
 }
 
 bool plumb_lanes_exit(plumb_block_run *br, plumb_strand *s, const plumb_lanes *part) {
@@ -207,8 +208,10 @@ bool plumb_lanes_exit(plumb_block_run *br, plumb_strand *s, const plumb_lanes *p
     f = caller;
   }
   plumb_lanes_remove(&br->live, &ending);
-  if (ending.count == s->lanes.count) plumb_strand_destroy(br, s);
-  else plumb_lanes_remove(&s->lanes, &ending);
+  if (ending.count == s->lanes.count)
+    plumb_strand_destroy(br, s);
+  else
+    plumb_lanes_remove(&s->lanes, &ending);
   if (!br->live.count) return true;
   plumb_strand_wake(br);
   return plumb_barriers_check(br);
@@ -230,8 +233,8 @@ static void clear_registers(plumb_block_run *br, plumb_frame *f) {
     }
 }
 
-plumb_frame *plumb_frame_create(plumb_block_run *br, const plumb_function *fn,
-                                plumb_frame *caller, uint32_t call_pc, uint64_t local_base) {
+plumb_frame *plumb_frame_create(plumb_block_run *br, const plumb_function *fn, plumb_frame *caller,
+                                uint32_t call_pc, uint64_t local_base) {
   plumb_frame *f = br->free_frames[fn->index];
   if (f) {
     br->free_frames[fn->index] = f->sibling;

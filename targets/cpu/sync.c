@@ -80,7 +80,8 @@ bool plumb_exit_check(plumb_block_run *br, const plumb_strand *s, const plumb_la
     uint32_t pc = (uint32_t)(effect - fn->insts), from = block_of(fn, mate->pc);
     uint8_t seen[4096] = {0};
     if (fn->block_count > sizeof seen) continue;
-    bool after = (block_of(fn, pc) == from && pc > mate->pc) || reaches(fn, from, block_of(fn, pc), seen);
+    bool after =
+        (block_of(fn, pc) == from && pc > mate->pc) || reaches(fn, from, block_of(fn, pc), seen);
     if (!after || (l / PLUMB_WARP_LANES) != warp) continue;
     plumb_trap_at(br, PLUMB_TRAP_DIVERGENT_BARRIER, mate->frame, mate->pc, (int32_t)mate->lanes.lo,
                   "lane %u of the warp went round the barrier and ended", l);
@@ -211,14 +212,19 @@ typedef struct warp {
 
 static uint32_t mask_operand(const plumb_inst *inst) {
   switch (inst->op) {
-    case PLUMB_OP_WARP_SYNC: case PLUMB_OP_ELECT: return 0;
-    case PLUMB_OP_SHFL: return 3;
-    default: return 1;
+    case PLUMB_OP_WARP_SYNC:
+    case PLUMB_OP_ELECT:
+      return 0;
+    case PLUMB_OP_SHFL:
+      return 3;
+    default:
+      return 1;
   }
 }
 
 /* Puts bits [0, 32) of a lane's register. */
-static void put(plumb_block_run *br, const plumb_strand *s, plumb_reg r, uint32_t lane, uint64_t v) {
+static void put(plumb_block_run *br, const plumb_strand *s, plumb_reg r, uint32_t lane,
+                uint64_t v) {
   unsigned bytes = plumb_dtype_bytes(s->frame->fn->reg_types[r]);
   memcpy(plumb_reg_lanes(br, s->frame, r) + (size_t)lane * bytes, &v, bytes);
 }
@@ -245,10 +251,22 @@ static void shuffle(plumb_block_run *br, const plumb_strand *s, const plumb_inst
     int32_t j = (int32_t)i;
     bool in = true;
     switch ((plumb_shfl)inst->sub) {
-      case PLUMB_SHFL_UP: j = (int32_t)i - (int32_t)b; in = j >= (int32_t)max; break;
-      case PLUMB_SHFL_DOWN: j = (int32_t)(i + b); in = j <= (int32_t)max; break;
-      case PLUMB_SHFL_BFLY: j = (int32_t)(i ^ b); in = j <= (int32_t)max; break;
-      default: j = (int32_t)(min | (b & ~segment & 31)); in = j <= (int32_t)max; break;
+      case PLUMB_SHFL_UP:
+        j = (int32_t)i - (int32_t)b;
+        in = j >= (int32_t)max;
+        break;
+      case PLUMB_SHFL_DOWN:
+        j = (int32_t)(i + b);
+        in = j <= (int32_t)max;
+        break;
+      case PLUMB_SHFL_BFLY:
+        j = (int32_t)(i ^ b);
+        in = j <= (int32_t)max;
+        break;
+      default:
+        j = (int32_t)(min | (b & ~segment & 31));
+        in = j <= (int32_t)max;
+        break;
     }
     uint32_t source = w->first + (in ? (uint32_t)j : i);
     ok[i] = in;
@@ -274,11 +292,13 @@ static void shuffle(plumb_block_run *br, const plumb_strand *s, const plumb_inst
     put(br, s, r[1], w->first + i, ok[i]);
     if (br->undef) plumb_undef_set(br, s->frame, r[0], w->first + i, origins[i]);
     if (br->run->options.companions)
-      plumb_companion_set(br, s->frame, r[0], w->first + i, has_companion[i] ? &companions[i] : NULL);
+      plumb_companion_set(br, s->frame, r[0], w->first + i,
+                          has_companion[i] ? &companions[i] : NULL);
   }
 }
 
-static void vote(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst, const warp *w) {
+static void vote(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
+                 const warp *w) {
   const uint8_t *truth = plumb_operand(br, s->frame, plumb_inst_operands(s->frame->fn, inst)[0]);
   uint32_t ballot = 0;
   for (uint32_t i = 0; i < PLUMB_WARP_LANES; i++)
@@ -291,7 +311,8 @@ static void vote(plumb_block_run *br, const plumb_strand *s, const plumb_inst *i
     if (w->active >> i & 1) put(br, s, plumb_inst_results(s->frame->fn, inst)[0], w->first + i, v);
 }
 
-static void match(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst, const warp *w) {
+static void match(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
+                  const warp *w) {
   const plumb_reg *r = plumb_inst_results(s->frame->fn, inst);
   unsigned bytes = plumb_dtype_bytes((plumb_dtype)inst->type);
   const uint8_t *values = plumb_operand(br, s->frame, plumb_inst_operands(s->frame->fn, inst)[0]);
@@ -299,7 +320,8 @@ static void match(plumb_block_run *br, const plumb_strand *s, const plumb_inst *
   for (uint32_t i = 0; i < PLUMB_WARP_LANES; i++)
     for (uint32_t k = 0; k < PLUMB_WARP_LANES; k++)
       if ((w->active >> i & 1) && (w->active >> k & 1) &&
-          plumb_lane_bits(values, bytes, w->first + i) == plumb_lane_bits(values, bytes, w->first + k))
+          plumb_lane_bits(values, bytes, w->first + i) ==
+              plumb_lane_bits(values, bytes, w->first + k))
         same[i] |= 1u << k;
   for (uint32_t i = 0; i < PLUMB_WARP_LANES; i++) {
     if (!(w->active >> i & 1)) continue;
@@ -322,14 +344,17 @@ static void reduce(plumb_block_run *br, const plumb_strand *s, const plumb_inst 
     if (inst->flags & PLUMB_FLAG_ABS_OP) v &= ~(1ull << (plumb_dtype_table[type].bits - 1));
     /* A single step with itself makes a lone NaN canonical and changes nothing else. */
     bool self = first && plumb_dtype_is_float(type);
-    acc = first && !self ? v : plumb_atomic_apply((plumb_atomic)inst->sub, type, first ? v : acc, v, 0);
+    acc = first && !self ? v
+                         : plumb_atomic_apply((plumb_atomic)inst->sub, type, first ? v : acc, v, 0);
     first = false;
   }
   for (uint32_t i = 0; i < PLUMB_WARP_LANES; i++)
-    if (w->active >> i & 1) put(br, s, plumb_inst_results(s->frame->fn, inst)[0], w->first + i, acc);
+    if (w->active >> i & 1)
+      put(br, s, plumb_inst_results(s->frame->fn, inst)[0], w->first + i, acc);
 }
 
-static void elect(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst, const warp *w) {
+static void elect(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
+                  const warp *w) {
   uint32_t leader = (uint32_t)__builtin_ctz(w->active);
   const plumb_reg *r = plumb_inst_results(s->frame->fn, inst);
   for (uint32_t i = 0; i < PLUMB_WARP_LANES; i++) {
@@ -341,12 +366,23 @@ static void elect(plumb_block_run *br, const plumb_strand *s, const plumb_inst *
 
 static void run_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, const warp *w) {
   switch (inst->op) {
-    case PLUMB_OP_SHFL: shuffle(br, s, inst, w); break;
-    case PLUMB_OP_VOTE: vote(br, s, inst, w); break;
-    case PLUMB_OP_MATCH: match(br, s, inst, w); break;
-    case PLUMB_OP_REDUX: reduce(br, s, inst, w); break;
-    case PLUMB_OP_ELECT: elect(br, s, inst, w); break;
-    default: break;
+    case PLUMB_OP_SHFL:
+      shuffle(br, s, inst, w);
+      break;
+    case PLUMB_OP_VOTE:
+      vote(br, s, inst, w);
+      break;
+    case PLUMB_OP_MATCH:
+      match(br, s, inst, w);
+      break;
+    case PLUMB_OP_REDUX:
+      reduce(br, s, inst, w);
+      break;
+    case PLUMB_OP_ELECT:
+      elect(br, s, inst, w);
+      break;
+    default:
+      break;
   }
   if (inst->op == PLUMB_OP_SHFL) return;
   for (uint32_t i = 0; i < PLUMB_WARP_LANES; i++)
@@ -395,7 +431,8 @@ static void run_ready(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
 
 static bool exec_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst) {
   const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst);
-  if (br->undef && !plumb_undef_check(br, s, operands[mask_operand(inst)], &s->lanes, "a member mask"))
+  if (br->undef &&
+      !plumb_undef_check(br, s, operands[mask_operand(inst)], &s->lanes, "a member mask"))
     return false;
   if (br->undef && inst->op == PLUMB_OP_SHFL &&
       (!plumb_undef_check(br, s, operands[1], &s->lanes, "the lane of a shuffle") ||
@@ -443,13 +480,17 @@ static void exec_activemask(plumb_block_run *br, plumb_strand *s, const plumb_in
 
 bool plumb_exec_sync(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst) {
   switch (inst->op) {
-    case PLUMB_OP_BARRIER: return exec_barrier(br, s, inst);
-    case PLUMB_OP_ACTIVEMASK: exec_activemask(br, s, inst); return true;
+    case PLUMB_OP_BARRIER:
+      return exec_barrier(br, s, inst);
+    case PLUMB_OP_ACTIVEMASK:
+      exec_activemask(br, s, inst);
+      return true;
     case PLUMB_OP_NANOSLEEP:
       s->pc++;
       if (br->strand_count > 1) s->penalty++;
       return true;
-    default: return exec_warp(br, s, inst);
+    default:
+      return exec_warp(br, s, inst);
   }
 }
 

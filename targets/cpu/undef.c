@@ -33,8 +33,7 @@ void plumb_undef_clear(plumb_frame *f, plumb_reg r, const plumb_lanes *on) {
 void plumb_undef_copy(plumb_block_run *br, plumb_frame *to, plumb_reg result,
                       const plumb_frame *from, plumb_reg value, const plumb_lanes *on) {
   for (uint32_t l = on->lo; l < on->hi; l++)
-    if (plumb_lanes_has(on, l))
-      plumb_undef_set(br, to, result, l, plumb_undef_get(from, value, l));
+    if (plumb_lanes_has(on, l)) plumb_undef_set(br, to, result, l, plumb_undef_get(from, value, l));
 }
 
 bool plumb_undef_check(plumb_block_run *br, const plumb_strand *s, plumb_reg r,
@@ -47,9 +46,10 @@ bool plumb_undef_check(plumb_block_run *br, const plumb_strand *s, plumb_reg r,
     const plumb_inst *origin = plumb_inst_at(br->run, origins[l] - 1, &fn);
     bool load = !origin || origin->op == PLUMB_OP_LOAD || origin->op == PLUMB_OP_ATOMIC ||
                 origin->op == PLUMB_OP_SHFL;
-    plumb_trap_at(br, load ? PLUMB_TRAP_UNINITIALISED : PLUMB_TRAP_POISON, s->frame, s->pc,
-                  (int32_t)l, load ? "a value that was never written is used as %s"
-                                   : "a poison value is used as %s", use);
+    plumb_trap_at(
+        br, load ? PLUMB_TRAP_UNINITIALISED : PLUMB_TRAP_POISON, s->frame, s->pc, (int32_t)l,
+        load ? "a value that was never written is used as %s" : "a poison value is used as %s",
+        use);
     if (!origin) return false;
     br->trap.location2 = br->trap.location; /* the use */
     br->trap.location = br->program->locs[origin->loc];

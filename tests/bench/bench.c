@@ -12,10 +12,22 @@
 #include "targets/cpu/cpu.h"
 
 static const bench_case cases[] = {
-    {.name = "matmul", .groups = {16, 16}, .group_size = {16, 16}, .buffers = 3,
-     .elements = 256 * 256, .n = 256, .flops = 2.0 * 256 * 256 * 256},
-    {.name = "saxpy", .groups = {16384, 1}, .group_size = {256, 1}, .has_scalar = true,
-     .scalar = 1.5f, .buffers = 2, .elements = 4 << 20, .n = 4 << 20, .flops = 2.0 * (4 << 20)},
+    {.name = "matmul",
+     .groups = {16, 16},
+     .group_size = {16, 16},
+     .buffers = 3,
+     .elements = 256 * 256,
+     .n = 256,
+     .flops = 2.0 * 256 * 256 * 256},
+    {.name = "saxpy",
+     .groups = {16384, 1},
+     .group_size = {256, 1},
+     .has_scalar = true,
+     .scalar = 1.5f,
+     .buffers = 2,
+     .elements = 4 << 20,
+     .n = 4 << 20,
+     .flops = 2.0 * (4 << 20)},
 };
 
 double bench_seconds(void) {

@@ -22,7 +22,7 @@ typedef struct bench_case {
 } bench_case;
 
 typedef struct bench_result {
-  double seconds; /* best of BENCH_REPEATS launches */
+  double seconds;             /* best of BENCH_REPEATS launches */
   uint64_t lane_instructions; /* 0: unknown */
 } bench_result;
 

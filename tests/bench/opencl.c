@@ -59,7 +59,8 @@ static bool run(const bench_case *c, cl_command_queue queue, cl_kernel kernel, c
     double seconds = bench_seconds() - start;
     if (seconds < result->seconds) result->seconds = seconds;
   }
-  error |= clEnqueueReadBuffer(queue, buffers[c->buffers - 1], CL_TRUE, 0, bytes, out, 0, NULL, NULL);
+  error |=
+      clEnqueueReadBuffer(queue, buffers[c->buffers - 1], CL_TRUE, 0, bytes, out, 0, NULL, NULL);
   return error == CL_SUCCESS || fail("running the kernel", error);
 }
 
@@ -80,7 +81,8 @@ bool bench_opencl(const bench_case *c, float *const data[BENCH_MAX_BUFFERS], flo
   cl_mem buffers[BENCH_MAX_BUFFERS] = {0};
   bool ok = error == CL_SUCCESS && build_kernel(context, device, c->name, &program, &kernel);
   for (int i = 0; ok && i < c->buffers; i++) {
-    buffers[i] = clCreateBuffer(context, CL_MEM_READ_WRITE, c->elements * sizeof(float), NULL, &error);
+    buffers[i] =
+        clCreateBuffer(context, CL_MEM_READ_WRITE, c->elements * sizeof(float), NULL, &error);
     ok = error == CL_SUCCESS || fail("allocating a buffer", error);
   }
   ok = ok && run(c, queue, kernel, buffers, data, out, result);

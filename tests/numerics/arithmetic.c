@@ -29,22 +29,28 @@ static bool exact_result(plumb_op op, plumb_round round, mpfr_t r, mpfr_t v[3]) 
   mpfr_rnd_t zero_sign = round == PLUMB_RM ? MPFR_RNDD : MPFR_RNDN;
   mpfr_set_prec(r, 6600);
   switch (op) {
-  case PLUMB_OP_ADD: return mpfr_add(r, v[0], v[1], zero_sign) == 0;
-  case PLUMB_OP_SUB: return mpfr_sub(r, v[0], v[1], zero_sign) == 0;
-  case PLUMB_OP_MUL: return mpfr_mul(r, v[0], v[1], MPFR_RNDN) == 0;
-  case PLUMB_OP_FMA: return mpfr_fma(r, v[0], v[1], v[2], zero_sign) == 0;
-  case PLUMB_OP_DIV:
-    mpfr_set_prec(r, 300);
-    sticky(r, mpfr_div(r, v[0], v[1], MPFR_RNDZ));
-    return true;
-  default:
-    mpfr_set_prec(r, 300);
-    sticky(r, mpfr_sqrt(r, v[0], MPFR_RNDZ));
-    return true;
+    case PLUMB_OP_ADD:
+      return mpfr_add(r, v[0], v[1], zero_sign) == 0;
+    case PLUMB_OP_SUB:
+      return mpfr_sub(r, v[0], v[1], zero_sign) == 0;
+    case PLUMB_OP_MUL:
+      return mpfr_mul(r, v[0], v[1], MPFR_RNDN) == 0;
+    case PLUMB_OP_FMA:
+      return mpfr_fma(r, v[0], v[1], v[2], zero_sign) == 0;
+    case PLUMB_OP_DIV:
+      mpfr_set_prec(r, 300);
+      sticky(r, mpfr_div(r, v[0], v[1], MPFR_RNDZ));
+      return true;
+    default:
+      mpfr_set_prec(r, 300);
+      sticky(r, mpfr_sqrt(r, v[0], MPFR_RNDZ));
+      return true;
   }
 }
 
-static int arity(plumb_op op) { return op == PLUMB_OP_SQRT ? 1 : op == PLUMB_OP_FMA ? 3 : 2; }
+static int arity(plumb_op op) {
+  return op == PLUMB_OP_SQRT ? 1 : op == PLUMB_OP_FMA ? 3 : 2;
+}
 
 static void compare(plumb_op op, plumb_dtype t, plumb_round round, size_t count) {
   plumb_inst inst;
@@ -55,8 +61,7 @@ static void compare(plumb_op op, plumb_dtype t, plumb_round round, size_t count)
   mpfr_t v[3], r;
   mpfr_inits2(64, v[0], v[1], v[2], r, (mpfr_ptr)0);
   for (size_t i = 0; i < count; i++) {
-    for (int k = 0; k < arity(op); k++)
-      oracle_unpack(v[k], t, get(operand[k], t, i), false);
+    for (int k = 0; k < arity(op); k++) oracle_unpack(v[k], t, get(operand[k], t, i), false);
     bool exact = exact_result(op, round, r, v);
     uint64_t actual = get(result, t, i), wanted = oracle_pack(t, r, round, false);
     if (t == PLUMB_F64 && mpfr_nan_p(r)) wanted = actual = oracle_is_nan(t, actual);
@@ -77,8 +82,8 @@ static size_t edges(plumb_dtype t, uint64_t out[24]) {
   uint64_t one = ((1ull << (info->exponent_bits - 1)) - 1) << f;
   uint64_t top = ((1ull << info->exponent_bits) - 1) << f;
   uint64_t half_up = one + (1ull << (f / 2)) + 1;
-  uint64_t values[] = {0,       1,           (1ull << f) - 1, 1ull << f, (1ull << f) + 1, one - 1,
-                       one,     one + 1,     half_up,         top - 1,   top,             top + 1};
+  uint64_t values[] = {0,       1,       (1ull << f) - 1, 1ull << f, (1ull << f) + 1, one - 1, one,
+                       one + 1, half_up, top - 1,         top,       top + 1};
   uint64_t sign = 1ull << (f + info->exponent_bits);
   size_t count = 0;
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -116,7 +121,8 @@ static void random_operands(plumb_op op, plumb_dtype t, plumb_round round, size_
   unsigned spread = info->exponent_bits <= 5 ? 6 : 2u * info->fraction_bits + 6;
   for (size_t i = 0; i < count; i++)
     for (int k = 0; k < 3; k++) {
-      uint64_t word = (bits == 64 ? oracle_random() : oracle_random() & ((1ull << bits) - 1)) << low;
+      uint64_t word = (bits == 64 ? oracle_random() : oracle_random() & ((1ull << bits) - 1))
+                      << low;
       if (i & 1) word = near_one(t, spread);
       if (k == 2 && i & 2) { /* c close to -a*b: cancellation */
         double a = plumb_dtype_to_double(t, get(operand[0], t, i));

@@ -19,14 +19,20 @@ typedef struct value {
 static value values[VALUES];
 static long judged, judged_known; /* a domain that never knows anything is sound too */
 
-static double random_unit(void) { return (double)(oracle_random() >> 11) * 0x1p-53; }
+static double random_unit(void) {
+  return (double)(oracle_random() >> 11) * 0x1p-53;
+}
 
 static float random_float(void) {
   switch (oracle_random() % 12) {
-  case 0: return 0;
-  case 1: return (float)(int)(oracle_random() % 17) - 8;
-  case 2: return (float)ldexp(random_unit() + 1, (int)(oracle_random() % 250) - 125);
-  default: return (float)((random_unit() * 2 - 1) * 4);
+    case 0:
+      return 0;
+    case 1:
+      return (float)(int)(oracle_random() % 17) - 8;
+    case 2:
+      return (float)ldexp(random_unit() + 1, (int)(oracle_random() % 250) - 125);
+    default:
+      return (float)((random_unit() * 2 - 1) * 4);
   }
 }
 
@@ -71,15 +77,32 @@ static void judge(const char *what, int step, const value *v) {
 static float within(plumb_math which, float x) {
   double y = 0;
   switch (which) {
-  case PLUMB_MATH_EXP: y = exp((double)x); break;
-  case PLUMB_MATH_LOG: y = log((double)x); break;
-  case PLUMB_MATH_SIN: y = sin((double)x); break;
-  case PLUMB_MATH_COS: y = cos((double)x); break;
-  case PLUMB_MATH_TANH: y = tanh((double)x); break;
-  case PLUMB_MATH_ERF: y = erf((double)x); break;
-  case PLUMB_MATH_RSQRT: y = 1 / sqrt((double)x); break;
-  case PLUMB_MATH_COSH: y = cosh((double)x); break;
-  default: return (float)NAN;
+    case PLUMB_MATH_EXP:
+      y = exp((double)x);
+      break;
+    case PLUMB_MATH_LOG:
+      y = log((double)x);
+      break;
+    case PLUMB_MATH_SIN:
+      y = sin((double)x);
+      break;
+    case PLUMB_MATH_COS:
+      y = cos((double)x);
+      break;
+    case PLUMB_MATH_TANH:
+      y = tanh((double)x);
+      break;
+    case PLUMB_MATH_ERF:
+      y = erf((double)x);
+      break;
+    case PLUMB_MATH_RSQRT:
+      y = 1 / sqrt((double)x);
+      break;
+    case PLUMB_MATH_COSH:
+      y = cosh((double)x);
+      break;
+    default:
+      return (float)NAN;
   }
   float f = (float)y;
   int steps = (int)plumb_math_table[which].ulp_f32 - 1; /* one is spent by the rounding */
@@ -91,16 +114,15 @@ static float within(plumb_math which, float x) {
 }
 
 static void step_math(value *r, value *a, int step) {
-  static const plumb_math functions[] = {PLUMB_MATH_EXP, PLUMB_MATH_LOG, PLUMB_MATH_SIN,
-                                         PLUMB_MATH_COS, PLUMB_MATH_TANH, PLUMB_MATH_ERF,
+  static const plumb_math functions[] = {PLUMB_MATH_EXP,   PLUMB_MATH_LOG,  PLUMB_MATH_SIN,
+                                         PLUMB_MATH_COS,   PLUMB_MATH_TANH, PLUMB_MATH_ERF,
                                          PLUMB_MATH_RSQRT, PLUMB_MATH_COSH};
   plumb_math which = functions[oracle_random() % 8];
   plumb_inst inst;
   oracle_inst(&inst, PLUMB_OP_MATH, PLUMB_F32, 1);
   inst.sub = (uint8_t)which;
   float other[LANES_N];
-  for (int l = 0; l < LANES_N; l++)
-    other[l] = within(which, a->other[l]);
+  for (int l = 0; l < LANES_N; l++) other[l] = within(which, a->other[l]);
   run(&inst, r, &a, NULL);
   memcpy(r->other, other, sizeof other);
   judge(plumb_math_table[which].text, step, r);
@@ -108,18 +130,26 @@ static void step_math(value *r, value *a, int step) {
 
 static float arithmetic(plumb_op op, float a, float b, float c) {
   switch (op) {
-  case PLUMB_OP_ADD: return a + b;
-  case PLUMB_OP_SUB: return a - b;
-  case PLUMB_OP_MUL: return a * b;
-  case PLUMB_OP_DIV: return a / b;
-  case PLUMB_OP_SQRT: return sqrtf(a);
-  case PLUMB_OP_MIN: return fminf(a, b);
-  case PLUMB_OP_MAX: return fmaxf(a, b);
-  case PLUMB_OP_ABS: return fabsf(a);
-  default: {
-    float product = a * b;
-    return oracle_random() & 1 ? fmaf(a, b, c) : product + c;
-  }
+    case PLUMB_OP_ADD:
+      return a + b;
+    case PLUMB_OP_SUB:
+      return a - b;
+    case PLUMB_OP_MUL:
+      return a * b;
+    case PLUMB_OP_DIV:
+      return a / b;
+    case PLUMB_OP_SQRT:
+      return sqrtf(a);
+    case PLUMB_OP_MIN:
+      return fminf(a, b);
+    case PLUMB_OP_MAX:
+      return fmaxf(a, b);
+    case PLUMB_OP_ABS:
+      return fabsf(a);
+    default: {
+      float product = a * b;
+      return oracle_random() & 1 ? fmaf(a, b, c) : product + c;
+    }
   }
 }
 
@@ -147,8 +177,7 @@ static void step_contraction(value *r, value *a, value *b, value *c, int step) {
   oracle_inst(&mul, PLUMB_OP_MUL, PLUMB_F32, 2);
   oracle_inst(&add, PLUMB_OP_ADD, PLUMB_F32, 2);
   float other[LANES_N];
-  for (int l = 0; l < LANES_N; l++)
-    other[l] = fmaf(a->other[l], b->other[l], c->other[l]);
+  for (int l = 0; l < LANES_N; l++) other[l] = fmaf(a->other[l], b->other[l], c->other[l]);
   value product, kept = *c, *left[2] = {a, b}, *right[2] = {&product, &kept};
   run(&mul, &product, left, NULL);
   run(&add, r, right, NULL);
@@ -194,8 +223,7 @@ static void step_reduce(value *r, value *a, value *b, value *start, int step) {
     run(&mul, &product, factors, NULL);
     run(&reduce, &acc, sum, counts);
   }
-  for (int l = 0; l < LANES_N; l++)
-    acc.other[l] = any_order(lists[l], terms + 1);
+  for (int l = 0; l < LANES_N; l++) acc.other[l] = any_order(lists[l], terms + 1);
   *r = acc;
   judge("reduce", step, r);
 }
@@ -210,16 +238,20 @@ static void random_program(void) {
   }
   for (int v = 6; v < VALUES; v++) {
     value *pick[3];
-    for (int i = 0; i < 3; i++)
-      pick[i] = &values[oracle_random() % (uint64_t)v];
+    for (int i = 0; i < 3; i++) pick[i] = &values[oracle_random() % (uint64_t)v];
     switch (oracle_random() % 10) {
-    case 0:
-    case 1: step_math(&values[v], pick[0], v); break;
-    case 2: step_contraction(&values[v], pick[0], pick[1], pick[2], v); break;
-    case 3: /* an initial accumulator is an input, or zero */
-      step_reduce(&values[v], pick[0], pick[1], &values[oracle_random() % 6], v);
-      break;
-    default: step_arithmetic(&values[v], pick[0], pick[1], pick[2], v);
+      case 0:
+      case 1:
+        step_math(&values[v], pick[0], v);
+        break;
+      case 2:
+        step_contraction(&values[v], pick[0], pick[1], pick[2], v);
+        break;
+      case 3: /* an initial accumulator is an input, or zero */
+        step_reduce(&values[v], pick[0], pick[1], &values[oracle_random() % 6], v);
+        break;
+      default:
+        step_arithmetic(&values[v], pick[0], pick[1], pick[2], v);
     }
   }
 }
@@ -243,9 +275,9 @@ static void narrow_accumulator(plumb_dtype narrow, double least, int wanted) {
       executed += terms[t];
       sum = plumb_dtype_to_double(narrow, plumb_dtype_from_double(narrow, sum + (double)terms[t]));
     }
-    for (int t = TERMS - 1; t >= 0; t--)
-      reversed += terms[t];
-    CHECK(fits(&acc, (double)executed) && fits(&acc, (double)reversed), "f32 order, round %d", round);
+    for (int t = TERMS - 1; t >= 0; t--) reversed += terms[t];
+    CHECK(fits(&acc, (double)executed) && fits(&acc, (double)reversed), "f32 order, round %d",
+          round);
     outside += !fits(&acc, sum);
   }
   CHECK(outside >= wanted, "a %s accumulator fits in the budget of f32 in %d of 100",
@@ -260,7 +292,8 @@ static void points(void) {
   float a = 3, b = 5, c = 7, r = 22, third = 1.0f / 3;
   plumb_companion out;
   plumb_bound_execute(NULL, &inst, (const void *[]){&r}, (const void *[]){&a, &b, &c},
-                      (plumb_companion *[]){&out}, (const plumb_companion *[]){NULL, NULL, NULL}, 0, 1);
+                      (plumb_companion *[]){&out}, (const plumb_companion *[]){NULL, NULL, NULL}, 0,
+                      1);
   CHECK(out.lo == 22 && out.hi == 22 && out.shadow == 22, "[%a, %a]", out.lo, out.hi);
   inst.op = PLUMB_OP_MUL;
   inst.operands = 2;
@@ -325,13 +358,13 @@ static void choices(void) {
   float a = 10, b = -3;
   oracle_inst(&inst, PLUMB_OP_SELECT, PLUMB_F32, 3);
   plumb_bound_execute(NULL, &inst, (const void *[]){&b}, (const void *[]){&no, &a, &b},
-                      (plumb_companion *[]){&out}, (const plumb_companion *[]){&bit, NULL, NULL}, 0, 1);
+                      (plumb_companion *[]){&out}, (const plumb_companion *[]){&bit, NULL, NULL}, 0,
+                      1);
   CHECK(out.lo == -3 && out.hi == 10 && out.shadow == -3, "[%g, %g]", out.lo, out.hi);
 }
 
 int main(void) {
-  for (int i = 0; i < PROGRAMS; i++)
-    random_program();
+  for (int i = 0; i < PROGRAMS; i++) random_program();
   CHECK(judged_known > judged * 6 / 10, "%ld of %ld are known", judged_known, judged);
   narrow_accumulator(PLUMB_F16, 0, 95);
   narrow_accumulator(PLUMB_BF16, 0, 95);

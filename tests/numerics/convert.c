@@ -59,8 +59,9 @@ static void compare(plumb_dtype to, plumb_dtype from, plumb_round round, uint32_
     if (to == PLUMB_F64 && mpfr_nan_p(x)) wanted = actual = oracle_is_nan(to, actual);
     if (actual != wanted || i == 0)
       CHECK(actual == wanted, "%s to %s round %s flags %x: %llx gives %llx, not %llx",
-            plumb_dtype_table[from].text, plumb_dtype_table[to].text, plumb_round_texts[round], flags,
-            (unsigned long long)bits, (unsigned long long)actual, (unsigned long long)wanted);
+            plumb_dtype_table[from].text, plumb_dtype_table[to].text, plumb_round_texts[round],
+            flags, (unsigned long long)bits, (unsigned long long)actual,
+            (unsigned long long)wanted);
   }
   mpfr_clear(x);
 }
@@ -78,8 +79,9 @@ static size_t fill_wide(plumb_dtype t, size_t random) {
   size_t count = 0;
   for (int e = -160; e <= 140; e++)
     for (int k = 0; k < 12; k++) {
-      double steps[12] = {1, 1.5, 1.25, 1.75, 1.0625, 1.9375, 1 + 0x1p-10, 1 + 0x1p-11, 2 - 0x1p-11,
-                          2 - 0x1p-24, 1 + 0x1p-23, 1 + 0x1p-24};
+      double steps[12] = {1,           1.5,         1.25,        1.75,
+                          1.0625,      1.9375,      1 + 0x1p-10, 1 + 0x1p-11,
+                          2 - 0x1p-11, 2 - 0x1p-24, 1 + 0x1p-23, 1 + 0x1p-24};
       double v = __builtin_ldexp(steps[k], e);
       put(t, count++, plumb_dtype_from_double(t, k & 1 ? -v : v));
     }
@@ -89,18 +91,15 @@ static size_t fill_wide(plumb_dtype t, size_t random) {
     put(t, count++, bits);
   }
   uint64_t special[] = {0, 0x7f800000, 0xff800000, 0x7fc00000, 1, 0x80000001, 0x7f7fffff};
-  for (size_t i = 0; t == PLUMB_F32 && i < 7; i++)
-    put(t, count++, special[i]);
+  for (size_t i = 0; t == PLUMB_F32 && i < 7; i++) put(t, count++, special[i]);
   return count;
 }
 
 static size_t fill_int(plumb_dtype t, size_t random) {
   size_t count = 0;
   for (unsigned b = 0; b < plumb_dtype_table[t].bits; b++)
-    for (int d = -3; d <= 3; d++)
-      put(t, count++, (1ull << b) + (unsigned long long)(long long)d);
-  for (size_t i = 0; i < random; i++)
-    put(t, count++, oracle_random() >> (oracle_random() & 63));
+    for (int d = -3; d <= 3; d++) put(t, count++, (1ull << b) + (unsigned long long)(long long)d);
+  for (size_t i = 0; i < random; i++) put(t, count++, oracle_random() >> (oracle_random() & 63));
   return count;
 }
 

@@ -14,18 +14,23 @@
 
 static inline int oracle_integer(mpfr_t r, const mpfr_t x, plumb_round round) {
   switch (round) {
-  case PLUMB_RN: return mpfr_rint(r, x, MPFR_RNDN);
-  case PLUMB_RZ: return mpfr_trunc(r, x);
-  case PLUMB_RM: return mpfr_floor(r, x);
-  case PLUMB_RP: return mpfr_ceil(r, x);
-  default: return mpfr_round(r, x);
+    case PLUMB_RN:
+      return mpfr_rint(r, x, MPFR_RNDN);
+    case PLUMB_RZ:
+      return mpfr_trunc(r, x);
+    case PLUMB_RM:
+      return mpfr_floor(r, x);
+    case PLUMB_RP:
+      return mpfr_ceil(r, x);
+    default:
+      return mpfr_round(r, x);
   }
 }
 
 /* A number that is kept between calls: making one costs more than using it. */
-#define oracle_scratch(name, precision)        \
-  static mpfr_t name;                          \
-  if (!name->_mpfr_d) mpfr_init2(name, 64);    \
+#define oracle_scratch(name, precision) \
+  static mpfr_t name; \
+  if (!name->_mpfr_d) mpfr_init2(name, 64); \
   mpfr_set_prec(name, precision)
 
 static inline bool oracle_has_infinity(plumb_dtype t) {
@@ -36,16 +41,23 @@ static inline bool oracle_has_infinity(plumb_dtype t) {
 /* Canonical NaNs, and what fp4 and fp6 give for NaN (PTX ISA 9.0, 9.7.9.21). */
 static inline uint64_t oracle_nan(plumb_dtype t) {
   switch (t) {
-  case PLUMB_F64: return 0x7ff8000000000000ull;
-  case PLUMB_F32:
-  case PLUMB_TF32: return 0x7fffffff;
-  case PLUMB_F16:
-  case PLUMB_BF16: return 0x7fff;
-  case PLUMB_UE8M0: return 0xff;
-  case PLUMB_E2M1: return 0x7;
-  case PLUMB_E2M3:
-  case PLUMB_E3M2: return 0x1f;
-  default: return 0x7f;
+    case PLUMB_F64:
+      return 0x7ff8000000000000ull;
+    case PLUMB_F32:
+    case PLUMB_TF32:
+      return 0x7fffffff;
+    case PLUMB_F16:
+    case PLUMB_BF16:
+      return 0x7fff;
+    case PLUMB_UE8M0:
+      return 0xff;
+    case PLUMB_E2M1:
+      return 0x7;
+    case PLUMB_E2M3:
+    case PLUMB_E3M2:
+      return 0x1f;
+    default:
+      return 0x7f;
   }
 }
 

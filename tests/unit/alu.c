@@ -20,10 +20,12 @@ typedef struct row {
 
 #define OP(o) PLUMB_OP_##o
 #define T(t) PLUMB_##t
-#define INT(name, o, t, flags, a, b, c, r) {name, OP(o), T(t), T(I1), 0, PLUMB_RN, flags, 0, a, b, c, 0, r}
+#define INT(name, o, t, flags, a, b, c, r) \
+  {name, OP(o), T(t), T(I1), 0, PLUMB_RN, flags, 0, a, b, c, 0, r}
 #define SUB(name, o, t, sub, flags, a, b, c, r) \
   {name, OP(o), T(t), T(I1), sub, PLUMB_RN, flags, 0, a, b, c, 0, r}
-#define CMP(name, p, t, a, b, r) {name, OP(CMP), T(I1), T(t), PLUMB_CMP_##p, PLUMB_RN, 0, 0, a, b, 0, 0, r}
+#define CMP(name, p, t, a, b, r) \
+  {name, OP(CMP), T(I1), T(t), PLUMB_CMP_##p, PLUMB_RN, 0, 0, a, b, 0, 0, r}
 #define CVT(name, to, from, mode, flags, a, r) \
   {name, OP(CVT), T(to), T(from), 0, mode, flags, 0, a, 0, 0, 0, r}
 #define SIGNED PLUMB_FLAG_SRC_SIGNED
@@ -151,22 +153,27 @@ static const row rows[] = {
     INT("sqrt -0", SQRT, F16, 0, 0x8000, 0, 0, 0x8000),
     INT("div by 0", DIV, F32, 0, 0x3f800000, 0x80000000, 0, 0xff800000),
     INT("rem_f", REM_F, F32, 0, 0xc0e00000, 0x40000000, 0, 0xbf800000),
-    {"round_int rn", OP(ROUND_INT), T(F32), T(I1), 0, PLUMB_RN, 0, 0, 0x40200000, 0, 0, 0, 0x40000000},
-    {"round_int rna", OP(ROUND_INT), T(F32), T(I1), 0, PLUMB_RNA, 0, 0, 0x40200000, 0, 0, 0, 0x40400000},
+    {"round_int rn", OP(ROUND_INT), T(F32), T(I1), 0, PLUMB_RN, 0, 0, 0x40200000, 0, 0, 0,
+     0x40000000},
+    {"round_int rna", OP(ROUND_INT), T(F32), T(I1), 0, PLUMB_RNA, 0, 0, 0x40200000, 0, 0, 0,
+     0x40400000},
     {"round_int rp -0", OP(ROUND_INT), T(F16), T(I1), 0, PLUMB_RP, 0, 0, 0xb800, 0, 0, 0, 0x8000},
     {"classify subnormal", OP(CLASSIFY), T(I1), T(F32), 0, PLUMB_RN, 0, 1 << 7, 1, 0, 0, 0, 1},
     {"classify quiet", OP(CLASSIFY), T(I1), T(F16), 0, PLUMB_RN, 0, 1 << 1, 0x7e00, 0, 0, 0, 1},
-    {"classify signalling", OP(CLASSIFY), T(I1), T(F64), 0, PLUMB_RN, 0, 1, 0x7ff0000000000001, 0, 0, 0, 1},
+    {"classify signalling", OP(CLASSIFY), T(I1), T(F64), 0, PLUMB_RN, 0, 1, 0x7ff0000000000001, 0,
+     0, 0, 1},
     {"select", OP(SELECT), T(F64), T(I1), 0, PLUMB_RN, 0, 0, 1, 7, 8, 0, 7},
 
     CVT("f32 to s32 nan", I32, F32, PLUMB_RZ, CLAMP | PLUMB_FLAG_DST_SIGNED, 0x7fc00000, 0),
-    CVT("f64 to s32 nan", I32, F64, PLUMB_RZ, CLAMP | PLUMB_FLAG_DST_SIGNED, 0x7ff8000000000000, 0x80000000),
+    CVT("f64 to s32 nan", I32, F64, PLUMB_RZ, CLAMP | PLUMB_FLAG_DST_SIGNED, 0x7ff8000000000000,
+        0x80000000),
     CVT("f32 to u64 nan", I64, F32, PLUMB_RZ, CLAMP, 0x7fc00000, 1ull << 63),
     CVT("f32 to u32 below", I32, F32, PLUMB_RZ, CLAMP, 0xbf000000, 0),
     CVT("f32 to u8 rni", I8, F32, PLUMB_RN, CLAMP, 0x40200000, 2),
     CVT("f32 to s8 above", I8, F32, PLUMB_RZ, CLAMP | PLUMB_FLAG_DST_SIGNED, 0x44000000, 0x7f),
     CVT("s32 to u8 sat", I8, I32, PLUMB_RN, SIGNED | PLUMB_FLAG_SAT, 0xffffffff, 0),
-    CVT("u32 to s8 sat", I8, I32, PLUMB_RN, PLUMB_FLAG_SAT | PLUMB_FLAG_DST_SIGNED, 0xffffffff, 0x7f),
+    CVT("u32 to s8 sat", I8, I32, PLUMB_RN, PLUMB_FLAG_SAT | PLUMB_FLAG_DST_SIGNED, 0xffffffff,
+        0x7f),
     CVT("sext i1", I32, I1, PLUMB_RN, SIGNED, 1, 0xffffffff),
     CVT("trunc to i1", I1, I32, PLUMB_RN, 0, 6, 0),
     CVT("sext i8", I64, I8, PLUMB_RN, SIGNED, 0x80, 0xffffffffffffff80),
@@ -190,7 +197,8 @@ static const row rows[] = {
     SUB("tanh -inf", APPROX, F32, PLUMB_APPROX_TANH, 0, 0xff800000, 0, 0, 0xbf800000),
     SUB("div 2^127", APPROX, F32, PLUMB_APPROX_DIV, 0, 0x3f800000, 0xff000000, 0, 0x80000000),
     SUB("div inf 2^127", APPROX, F32, PLUMB_APPROX_DIV, 0, 0x7f800000, 0x7f000000, 0, 0x7fffffff),
-    SUB("div full 2^127", APPROX, F32, PLUMB_APPROX_DIV_FULL, 0, 0x7f000000, 0x7f000000, 0, 0x3f800000),
+    SUB("div full 2^127", APPROX, F32, PLUMB_APPROX_DIV_FULL, 0, 0x7f000000, 0x7f000000, 0,
+        0x3f800000),
     SUB("rcp f64 low word", APPROX, F64, PLUMB_APPROX_RCP_FTZ_F64, 0, 0x40000000ffffffff, 0, 0,
         0x3fe0000000000000),
     SUB("rcp f64 nan", APPROX, F64, PLUMB_APPROX_RCP_FTZ_F64, 0, 0x7ff8000000000000, 0, 0,
@@ -245,8 +253,7 @@ static void check_row(const row *r) {
   plumb_inst inst = instruction(r);
   for (int i = 0; i < 4; i++) {
     unsigned bytes = plumb_dtype_bytes(operand_type(r, i));
-    for (size_t l = 0; l < COUNT; l++)
-      memcpy(operands[i] + l * bytes, &values[i], bytes);
+    for (size_t l = 0; l < COUNT; l++) memcpy(operands[i] + l * bytes, &values[i], bytes);
   }
   unsigned bytes = plumb_dtype_bytes(r->type);
   memset(result, 0xa5, sizeof result);
@@ -308,12 +315,10 @@ static void check_i128(void) {
 /* x = x + y: the result array is an operand array. */
 static void check_in_place(void) {
   float x[COUNT], y[COUNT];
-  for (int l = 0; l < COUNT; l++)
-    x[l] = (float)l, y[l] = 1;
+  for (int l = 0; l < COUNT; l++) x[l] = (float)l, y[l] = 1;
   plumb_inst inst = {.op = OP(ADD), .type = T(F32), .results = 1, .operands = 2};
   plumb_alu_execute(NULL, &inst, (void *[]){x}, (const void *[]){x, y}, 0, COUNT);
-  for (int l = 0; l < COUNT; l++)
-    CHECK(x[l] == (float)(l + 1), "lane %d: %g", l, (double)x[l]);
+  for (int l = 0; l < COUNT; l++) CHECK(x[l] == (float)(l + 1), "lane %d: %g", l, (double)x[l]);
 }
 
 static void check_unsupported(void) {
@@ -329,8 +334,7 @@ static void check_unsupported(void) {
 }
 
 int main(void) {
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    check_row(&rows[i]);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i]);
   check_carry();
   check_i128();
   check_in_place();

@@ -7,15 +7,15 @@
 static int check_failures;
 static int check_count;
 
-#define CHECK(condition, ...)                                      \
-  do {                                                             \
-    check_count++;                                                 \
-    if (!(condition)) {                                            \
-      check_failures++;                                            \
+#define CHECK(condition, ...) \
+  do { \
+    check_count++; \
+    if (!(condition)) { \
+      check_failures++; \
       fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition); \
-      fprintf(stderr, __VA_ARGS__);                                \
-      fputc('\n', stderr);                                         \
-    }                                                              \
+      fprintf(stderr, __VA_ARGS__); \
+      fputc('\n', stderr); \
+    } \
   } while (0)
 
 static inline int check_finish(void) {

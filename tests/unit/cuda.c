@@ -83,9 +83,9 @@ static void check_ptx(plumb_arena *arena) {
   CHECK(status == PLUMB_OK && strstr(text, "div.approx.ftz.f32") && strstr(text, ".loc"), "%s",
         diag.message);
   status = plumb_cuda_to_llvm(arena, &o, source, &text, &length, &diag);
-  CHECK(status == PLUMB_OK && strstr(text, "nvvm-reflect-prec-sqrt") &&
-            strstr(text, "preserve-sign"),
-        "%s", diag.message);
+  CHECK(
+      status == PLUMB_OK && strstr(text, "nvvm-reflect-prec-sqrt") && strstr(text, "preserve-sign"),
+      "%s", diag.message);
 }
 
 int main(void) {

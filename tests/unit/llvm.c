@@ -41,7 +41,7 @@ static const char *first_unsupported(const plumb_program *p) {
   return NULL;
 }
 
-#define LAYOUT                                                                        \
+#define LAYOUT \
   "target datalayout = \"e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64\"\n" \
   "target triple = \"nvptx64-nvidia-cuda\"\n"
 
@@ -53,7 +53,8 @@ static const struct row {
   size_t count;
   uint32_t flags;
 } rows[] = {
-    {"add", "", "", "%a = add nsw i32 %i, 1\n store i32 %a, ptr %p", PLUMB_OP_ADD, 1, PLUMB_FLAG_NSW},
+    {"add", "", "", "%a = add nsw i32 %i, 1\n store i32 %a, ptr %p", PLUMB_OP_ADD, 1,
+     PLUMB_FLAG_NSW},
     {"fast", "", "", "%a = fadd contract reassoc float %f, %f\n store float %a, ptr %p",
      PLUMB_OP_ADD, 1, PLUMB_FLAG_CONTRACT | PLUMB_FLAG_REASSOC},
     {"ftz", "", "\"denormal-fp-math-f32\"=\"preserve-sign,preserve-sign\"",
@@ -64,7 +65,8 @@ static const struct row {
      PLUMB_OP_SHL, 2, 0},
     {"unaligned", "", "", "%a = load i32, ptr %p, align 1\n store i32 %a, ptr %p, align 2",
      PLUMB_OP_LOAD, 8, 0},
-    {"vector-load", "", "", "%a = load <4 x float>, ptr %p, align 16\n store <4 x float> %a, ptr %p, align 16",
+    {"vector-load", "", "",
+     "%a = load <4 x float>, ptr %p, align 16\n store <4 x float> %a, ptr %p, align 16",
      PLUMB_OP_STORE, 1, 0},
     {"fmuladd", "declare float @llvm.fmuladd.f32(float, float, float)\n", "",
      "%a = call float @llvm.fmuladd.f32(float %f, float %f, float %f)\n store float %a, ptr %p",
@@ -75,7 +77,8 @@ static const struct row {
      "%a = call float @llvm.nvvm.ex2.approx.ftz.f32(float %f)\n store float %a, ptr %p",
      PLUMB_OP_APPROX, 1, PLUMB_FLAG_FTZ},
     {"asm", "", "",
-     "%a = call float asm \"rcp.approx.ftz.f32 $0,$1;\", \"=f,f\"(float %f)\n store float %a, ptr %p",
+     "%a = call float asm \"rcp.approx.ftz.f32 $0,$1;\", \"=f,f\"(float %f)\n store float %a, ptr "
+     "%p",
      PLUMB_OP_APPROX, 1, PLUMB_FLAG_FTZ},
     {"asm-unknown", "", "",
      "%a = call float asm \"foo.f32 $0,$1;\", \"=f,f\"(float %f)\n store float %a, ptr %p",
@@ -94,16 +97,16 @@ static const struct row {
      "%a = call i16 asm \"{add.f16 $0,$1,$2;\\0A}\", \"=h,h,h\"(i16 %t, i16 %t)\n"
      "store i16 %a, ptr %p",
      PLUMB_OP_UNSUPPORTED, 0, 0},
-    {"asm-empty", "", "", "call void asm sideeffect \"\", \"~{memory}\"()", PLUMB_OP_UNSUPPORTED,
-     0, 0},
+    {"asm-empty", "", "", "call void asm sideeffect \"\", \"~{memory}\"()", PLUMB_OP_UNSUPPORTED, 0,
+     0},
     {"external", "declare float @other(float)\n", "",
      "%a = call float @other(float %f)\n store float %a, ptr %p", PLUMB_OP_UNSUPPORTED, 1, 0},
     {"barrier", "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\n", "",
      "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)", PLUMB_OP_BARRIER, 1,
      PLUMB_FLAG_ALIGNED},
     {"atomic", "", "",
-     "%a = atomicrmw fadd ptr %p, float %f syncscope(\"device\") acquire, align 4",
-     PLUMB_OP_ATOMIC, 1, PLUMB_FLAG_ACQUIRE | PLUMB_FLAG_SCOPE_GPU},
+     "%a = atomicrmw fadd ptr %p, float %f syncscope(\"device\") acquire, align 4", PLUMB_OP_ATOMIC,
+     1, PLUMB_FLAG_ACQUIRE | PLUMB_FLAG_SCOPE_GPU},
     {"cmpxchg", "", "", "%a = cmpxchg ptr %p, i32 0, i32 %i seq_cst seq_cst, align 4",
      PLUMB_OP_ATOMIC, 1, PLUMB_FLAG_SEQ_CST},
     {"shared", "@s = internal addrspace(3) global [4 x float] undef\n", "",
@@ -126,12 +129,15 @@ static const struct row {
      "store i32 %b, ptr %p",
      PLUMB_OP_SHR_U, 1, 0},
     {"double-rcp", "declare double @llvm.nvvm.rcp.rn.d(double)\n", "",
-     "%a = call double @llvm.nvvm.rcp.rn.d(double %d)\n store double %a, ptr %p", PLUMB_OP_DIV, 1, 0},
+     "%a = call double @llvm.nvvm.rcp.rn.d(double %d)\n store double %a, ptr %p", PLUMB_OP_DIV, 1,
+     0},
     {"unknown-modifier", "declare float @llvm.nvvm.mul.rn.ftz.f(float, float)\n", "",
      "%a = call float @llvm.nvvm.mul.rn.ftz.f(float %f, float %f)\n store float %a, ptr %p",
      PLUMB_OP_MUL, 1, PLUMB_FLAG_FTZ},
-    {"reflect", "@key = private constant [11 x i8] c\"__CUDA_FTZ\\00\"\ndeclare i32 @__nvvm_reflect(ptr)\n",
-     "", "%a = call i32 @__nvvm_reflect(ptr @key)\n store i32 %a, ptr %p", PLUMB_OP_UNSUPPORTED, 0, 0},
+    {"reflect",
+     "@key = private constant [11 x i8] c\"__CUDA_FTZ\\00\"\ndeclare i32 @__nvvm_reflect(ptr)\n",
+     "", "%a = call i32 @__nvvm_reflect(ptr @key)\n store i32 %a, ptr %p", PLUMB_OP_UNSUPPORTED, 0,
+     0},
     {"switch", "", "",
      "switch i32 %i, label %x [ i32 1, label %y\n i32 7, label %x ]\n y:\n br label %x\n"
      "x:\n %a = phi i32 [ 1, %0 ], [ 1, %0 ], [ 2, %y ]\n store i32 %a, ptr %p",
@@ -147,10 +153,11 @@ static void check_rows(LLVMContextRef context) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const struct row *r = &rows[i];
     plumb_arena *arena = plumb_arena_create();
-    char *text = plumb_arena_printf(
-        arena, "%s%sdefine ptx_kernel void @k(ptr %%p, i32 %%i, float %%f, double %%d) #0 {\n%s\nret void\n}\n"
-               "attributes #0 = { \"target-cpu\"=\"sm_90\" %s }\n",
-        LAYOUT, r->module, r->body, r->attributes);
+    char *text = plumb_arena_printf(arena,
+                                    "%s%sdefine ptx_kernel void @k(ptr %%p, i32 %%i, float %%f, "
+                                    "double %%d) #0 {\n%s\nret void\n}\n"
+                                    "attributes #0 = { \"target-cpu\"=\"sm_90\" %s }\n",
+                                    LAYOUT, r->module, r->body, r->attributes);
     LLVMModuleRef module = parse(context, text, strlen(text));
     CHECK(module != NULL, "%s: does not parse", r->name);
     if (module) {
@@ -193,8 +200,8 @@ static void check_catalogue(LLVMContextRef context) {
         if (strstr(files.gl_pathv[i], "/wrong-") || (fast && !strstr(files.gl_pathv[i], "softmax")))
           continue;
         const char *flags[] = {"-O2", "-use_fast_math"};
-        plumb_cuda_options options = {.arch = "sm_90", .flags = flags,
-                                      .flag_count = fast ? 2u : 1u};
+        plumb_cuda_options options = {
+            .arch = "sm_90", .flags = flags, .flag_count = fast ? 2u : 1u};
         char *text;
         size_t length;
         plumb_diag diag = {0};
@@ -208,7 +215,8 @@ static void check_catalogue(LLVMContextRef context) {
         check_decodes(module, files.gl_pathv[i], "unoptimised");
         plumb_llvm_resolve_reflect(module);
         LLVMValueRef reflect = LLVMGetNamedFunction(module, "__nvvm_reflect");
-        CHECK(!reflect || !LLVMGetFirstUse(reflect), "%s: __nvvm_reflect is left", files.gl_pathv[i]);
+        CHECK(!reflect || !LLVMGetFirstUse(reflect), "%s: __nvvm_reflect is left",
+              files.gl_pathv[i]);
         LLVMPassBuilderOptionsRef pass_options = LLVMCreatePassBuilderOptions();
         LLVMErrorRef error = LLVMRunPasses(module, "default<O2>", NULL, pass_options);
         CHECK(!error, "O2 fails");

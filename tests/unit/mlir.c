@@ -42,25 +42,28 @@ static const scalar_row scalar_rows[] = {
     {"i1", "i32", "%r = arith.extsi %a : i1 to i32", 1, 4, 1, 0, 0, 0xFFFFFFFF},
     {"i1", "i32", "%r = arith.extui %a : i1 to i32", 1, 4, 1, 0, 0, 1},
     {"i1", "f32", "%r = arith.sitofp %a : i1 to f32", 1, 4, 1, 0, 0, 0xBF800000},
-    {"i32", "i32",
-     "%n = arith.trunci %a : i32 to i5\n %r = arith.extsi %n : i5 to i32", 4, 4, 0x30, 0, 0,
-     0xFFFFFFF0},
-    {"i32", "i32",
-     "%n = arith.trunci %a : i32 to i5\n %m = arith.trunci %b : i32 to i5\n"
-     "%s = arith.addi %n, %m : i5\n %r = arith.extui %s : i5 to i32", 4, 4, 31, 3, 0, 2},
+    {"i32", "i32", "%n = arith.trunci %a : i32 to i5\n %r = arith.extsi %n : i5 to i32", 4, 4, 0x30,
+     0, 0, 0xFFFFFFF0},
     {"i32", "i32",
      "%n = arith.trunci %a : i32 to i5\n %m = arith.trunci %b : i32 to i5\n"
-     "%s = arith.divsi %n, %m : i5\n %r = arith.extsi %s : i5 to i32", 4, 4, 0x19, 2, 0,
-     0xFFFFFFFD},
+     "%s = arith.addi %n, %m : i5\n %r = arith.extui %s : i5 to i32",
+     4, 4, 31, 3, 0, 2},
+    {"i32", "i32",
+     "%n = arith.trunci %a : i32 to i5\n %m = arith.trunci %b : i32 to i5\n"
+     "%s = arith.divsi %n, %m : i5\n %r = arith.extsi %s : i5 to i32",
+     4, 4, 0x19, 2, 0, 0xFFFFFFFD},
     {"i32", "i32",
      "%n = arith.trunci %a : i32 to i5\n %s = math.ctlz %n : i5\n"
-     "%r = arith.extui %s : i5 to i32", 4, 4, 1, 0, 0, 4},
+     "%r = arith.extui %s : i5 to i32",
+     4, 4, 1, 0, 0, 4},
     {"i64", "i64",
      "%n = arith.index_cast %a : i64 to index\n %m = arith.index_cast %n : index to i8\n"
      "%k = arith.index_cast %m : i8 to index\n %r = arith.index_cast %k : index to i64",
      8, 8, 0xFF7F, 0, 0, 127},
-    {"i32", "i32", "%s, %o = arith.addui_extended %a, %b : i32, i1\n"
-     "%r = arith.extui %o : i1 to i32", 4, 4, 0xFFFFFFFF, 1, 0, 1},
+    {"i32", "i32",
+     "%s, %o = arith.addui_extended %a, %b : i32, i1\n"
+     "%r = arith.extui %o : i1 to i32",
+     4, 4, 0xFFFFFFFF, 1, 0, 1},
     {"i32", "i32", "%l, %r = arith.mulsi_extended %a, %b : i32", 4, 4, 0xFFFFFFFF, 5, 0,
      0xFFFFFFFF},
     {"i32", "i32", "%l, %r = arith.mului_extended %a, %b : i32", 4, 4, 0xFFFFFFFF, 5, 0, 4},
@@ -91,12 +94,14 @@ static const scalar_row scalar_rows[] = {
     {"i64", "i64",
      "%n = arith.index_cast %a : i64 to index\n"
      "%m = affine.apply affine_map<(d0) -> (d0 mod 5 + (d0 floordiv 3) * 100)>(%n)\n"
-     "%r = arith.index_cast %m : index to i64", 8, 8, (uint64_t)-7, 0, 0, (uint64_t)(3 - 300)},
+     "%r = arith.index_cast %m : index to i64",
+     8, 8, (uint64_t)-7, 0, 0, (uint64_t)(3 - 300)},
     {"i64", "i64",
      "%n = arith.index_cast %a : i64 to index\n"
      "%d:3 = affine.delinearize_index %n into (2, 3, 4) : index, index, index\n"
      "%m = affine.linearize_index [%d#2, %d#1, %d#0] by (4, 3, 2) : index\n"
-     "%r = arith.index_cast %m : index to i64", 8, 8, 17, 0, 0, 9},
+     "%r = arith.index_cast %m : index to i64",
+     8, 8, 17, 0, 0, 9},
 };
 
 /* --- whole functions --- */
@@ -117,7 +122,8 @@ static const function_row function_rows[] = {
      "    %v = memref.load %x[%i] : memref<4xf32>\n"
      "    %n = arith.addf %acc, %v : f32\n    scf.yield %n : f32\n  }\n"
      "  memref.store %s, %y[%c0] : memref<1xf32>\n  return\n}",
-     {F(4), {0x3F800000, 0x40000000, 0x40400000, 0x40800000}}, {F(1), {0x41200000}}},
+     {F(4), {0x3F800000, 0x40000000, 0x40400000, 0x40800000}},
+     {F(1), {0x41200000}}},
     {"for swaps its carried values",
      "func.func @entry(%x: memref<2xi32>, %y: memref<2xi32>) {\n"
      "  %c0 = arith.constant 0 : index\n %c1 = arith.constant 1 : index\n"
@@ -127,7 +133,8 @@ static const function_row function_rows[] = {
      "    scf.yield %q, %p : i32, i32\n  }\n"
      "  memref.store %r#0, %y[%c0] : memref<2xi32>\n"
      "  memref.store %r#1, %y[%c1] : memref<2xi32>\n  return\n}",
-     {F(2), {5, 9}}, {F(2), {9, 5}}},
+     {F(2), {5, 9}},
+     {F(2), {9, 5}}},
     {"nested carried values (coalesced-carry)",
      "func.func @entry(%x: memref<1xi64>, %y: memref<1xi64>) {\n"
      "  %z = arith.constant 0 : index\n %one = arith.constant 1 : index\n"
@@ -137,7 +144,8 @@ static const function_row function_rows[] = {
      "      %t = arith.addi %inner, %outer : i64\n      scf.yield %t : i64\n    }\n"
      "    scf.yield %s : i64\n  }\n"
      "  memref.store %r, %y[%z] : memref<1xi64>\n  return\n}",
-     {8, 1, {1}}, {8, 1, {625}}},
+     {8, 1, {1}},
+     {8, 1, {625}}},
     {"while",
      "func.func @entry(%x: memref<1xi32>, %y: memref<1xi32>) {\n"
      "  %z = arith.constant 0 : index\n %k3 = arith.constant 3 : i32\n"
@@ -146,7 +154,8 @@ static const function_row function_rows[] = {
      "    %c = arith.cmpi slt, %v, %k1000 : i32\n    scf.condition(%c) %v : i32\n"
      "  } do {\n  ^bb0(%v: i32):\n    %n = arith.muli %v, %k3 : i32\n    scf.yield %n : i32\n  }\n"
      "  memref.store %r, %y[%z] : memref<1xi32>\n  return\n}",
-     {F(1), {7}}, {F(1), {1701}}},
+     {F(1), {7}},
+     {F(1), {1701}}},
     {"branches with arguments and a switch",
      "func.func @entry(%x: memref<1xi32>, %y: memref<1xi32>) {\n"
      "  %z = arith.constant 0 : index\n %k1 = arith.constant 1 : i32\n"
@@ -155,7 +164,8 @@ static const function_row function_rows[] = {
      "^bb1(%p: i32):\n  memref.store %p, %y[%z] : memref<1xi32>\n  return\n"
      "^bb2:\n  %n = arith.addi %a, %a : i32\n"
      "  %c = arith.cmpi sgt, %n, %a : i32\n  cf.cond_br %c, ^bb1(%n : i32), ^bb1(%k1 : i32)\n}",
-     {F(1), {5}}, {F(1), {10}}},
+     {F(1), {5}},
+     {F(1), {10}}},
     {"parallel with captures, and a reduction",
      "func.func @entry(%x: memref<4xf32>, %y: memref<4xf32>) {\n"
      "  %c0 = arith.constant 0 : index\n %c1 = arith.constant 1 : index\n"
@@ -189,7 +199,8 @@ static const function_row function_rows[] = {
      "to memref<2x3xi32, strided<[4, 1], offset: 1>>\n"
      "  memref.copy %u, %y : memref<2x3xi32, strided<[4, 1], offset: 1>> to memref<2x3xi32>\n"
      "  return\n}",
-     {F(8), {0, 1, 2, 3, 4, 5, 6, 7}}, {F(6), {1, 2, 3, 5, 6, 7}}},
+     {F(8), {0, 1, 2, 3, 4, 5, 6, 7}},
+     {F(6), {1, 2, 3, 5, 6, 7}}},
     {"global, expand, collapse, metadata",
      "memref.global \"private\" constant @g : memref<4xi32> = dense<[10, 20, 30, 40]>\n"
      "func.func @entry(%x: memref<1xi32>, %y: memref<2xi32>) {\n"
@@ -203,7 +214,8 @@ static const function_row function_rows[] = {
      "index, index, index, index, index\n"
      "  %n = arith.index_cast %t#0 : index to i32\n"
      "  memref.store %n, %y[%c1] : memref<2xi32>\n  return\n}",
-     {F(1), {0}}, {F(2), {30, 2}}},
+     {F(1), {0}},
+     {F(2), {30, 2}}},
     {"launch: shared memory, barrier, captures",
      "func.func @entry(%x: memref<4xi32>, %y: memref<4xi32>) {\n"
      "  %c1 = arith.constant 1 : index\n %c3 = arith.constant 3 : index\n"
@@ -216,7 +228,8 @@ static const function_row function_rows[] = {
      "    gpu.barrier\n    %r = arith.subi %c3, %tx : index\n"
      "    %q = memref.load %w[%r] : memref<4xi32, #gpu.address_space<workgroup>>\n"
      "    memref.store %q, %y[%tx] : memref<4xi32>\n    gpu.terminator\n  }\n  return\n}",
-     {F(4), {1, 2, 3, 4}}, {F(4), {4, 3, 2, 1}}},
+     {F(4), {1, 2, 3, 4}},
+     {F(4), {4, 3, 2, 1}}},
     {"launch_func: shuffle, reductions",
      "module attributes {gpu.container_module} {\n"
      "func.func @entry(%x: memref<4xi32>, %y: memref<4xi32>) {\n"
@@ -231,7 +244,8 @@ static const function_row function_rows[] = {
      "    %m = gpu.subgroup_reduce maxsi %v : (i32) -> i32\n"
      "    %p = arith.muli %a, %m : i32\n    %q = arith.addi %p, %s : i32\n"
      "    memref.store %q, %y[%t] : memref<4xi32>\n    gpu.return\n  }\n}\n}",
-     {F(4), {1, 2, 3, 4}}, {F(4), {42, 41, 44, 43}}},
+     {F(4), {1, 2, 3, 4}},
+     {F(4), {42, 41, 44, 43}}},
     {"atomics on lanes",
      "func.func @entry(%x: memref<4xi32>, %y: memref<2xi32>) {\n"
      "  %c0 = arith.constant 0 : index\n %c1 = arith.constant 1 : index\n"
@@ -244,7 +258,8 @@ static const function_row function_rows[] = {
      "    memref.generic_atomic_rmw %y[%c1] : memref<2xi32> {\n    ^bb0(%cur: i32):\n"
      "      %n = arith.muli %cur, %v : i32\n      memref.atomic_yield %n : i32\n    }\n"
      "    scf.reduce\n  }\n  return\n}",
-     {F(4), {1, 2, 3, 4}}, {F(2), {10, 24}}},
+     {F(4), {1, 2, 3, 4}},
+     {F(2), {10, 24}}},
     {"elementwise on tensors and vectors",
      "func.func @entry(%x: memref<3xf32>, %y: memref<3xf32>) {\n"
      "  %c0 = arith.constant 0 : index\n %c1 = arith.constant 1 : index\n"
@@ -252,11 +267,13 @@ static const function_row function_rows[] = {
      "  %t = arith.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>\n"
      "  %u = arith.addf %t, %t : tensor<3xf32>\n"
      "  %v = arith.constant dense<[4.0, 5.0]> : vector<2xf32>\n"
-     "  %w = arith.mulf %v, %v : vector<2xf32>\n  %e = vector.extract %w[1] : f32 from vector<2xf32>\n"
+     "  %w = arith.mulf %v, %v : vector<2xf32>\n  %e = vector.extract %w[1] : f32 from "
+     "vector<2xf32>\n"
      "  scf.for %i = %c0 to %c3 step %c1 {\n    %q = tensor.extract %u[%i] : tensor<3xf32>\n"
      "    %r = arith.addf %q, %e : f32\n    memref.store %r, %y[%i] : memref<3xf32>\n  }\n"
      "  return\n}",
-     {F(3), {0}}, {F(3), {0x41D80000, 0x41E80000, 0x41F80000}}},
+     {F(3), {0}},
+     {F(3), {0x41D80000, 0x41E80000, 0x41F80000}}},
     {"forall writes tensors at its end",
      "func.func @entry(%x: memref<4xi32>, %y: memref<4xi32>) {\n"
      "  %c0 = arith.constant 0 : index\n %c1 = arith.constant 1 : index\n"
@@ -270,7 +287,8 @@ static const function_row function_rows[] = {
      "tensor<4xi32>\n    }\n  }\n"
      "  scf.for %i = %c0 to %c4 step %c1 {\n    %q = tensor.extract %r[%i] : tensor<4xi32>\n"
      "    memref.store %q, %y[%i] : memref<4xi32>\n  }\n  return\n}",
-     {F(4), {0}}, {F(4), {4, 3, 2, 1}}},
+     {F(4), {0}},
+     {F(4), {4, 3, 2, 1}}},
     {"execute_region, index_switch, call",
      "func.func @twice(%a: i32) -> i32 {\n  %r = arith.addi %a, %a : i32\n  return %r : i32\n}\n"
      "func.func @entry(%x: memref<1xi32>, %y: memref<1xi32>) {\n"
@@ -283,7 +301,8 @@ static const function_row function_rows[] = {
      "    cf.cond_br %c, ^bb1(%a : i32), ^bb1(%s : i32)\n"
      "  ^bb1(%v: i32):\n    scf.yield %v : i32\n  }\n"
      "  memref.store %r, %y[%z] : memref<1xi32>\n  return\n}",
-     {F(1), {7}}, {F(1), {14}}},
+     {F(1), {7}},
+     {F(1), {14}}},
 };
 
 /* --- what is not understood --- */
@@ -362,8 +381,8 @@ static void run(const char *name, const char *text, const buffer *x, const buffe
   if (status == PLUMB_OK)
     status = plumb_machine_call(m, "entry", args, count, &options, &result, &diag);
   CHECK(status == PLUMB_OK, "%s: %s", name, diag.message);
-  CHECK(result.trap.kind == PLUMB_TRAP_NONE, "%s: %s: %s", name,
-        plumb_trap_text(result.trap.kind), result.trap.message ? result.trap.message : "");
+  CHECK(result.trap.kind == PLUMB_TRAP_NONE, "%s: %s: %s", name, plumb_trap_text(result.trap.kind),
+        result.trap.message ? result.trap.message : "");
   pack(y, bytes);
   plumb_machine_read(m, to, seen, NULL, y->count * y->bytes, &diag);
   for (size_t i = 0; i < y->count; i++) {
@@ -411,7 +430,8 @@ static void check_signature(void) {
   CHECK(info.inputs[2].kind == PLUMB_MLIR_SCALAR && info.inputs[2].dtype == PLUMB_I64, "%s",
         info.inputs[2].text);
   CHECK(plumb_mlir_signature(arena, module, "g", &info, &diag) == PLUMB_BAD_INPUT &&
-            strstr(diag.message, "@f"), "%s", diag.message);
+            strstr(diag.message, "@f"),
+        "%s", diag.message);
   mlirModuleDestroy(module);
   plumb_arena_destroy(arena);
 }

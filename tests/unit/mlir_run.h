@@ -57,8 +57,7 @@ static inline void run_compare(plumb_machine *m, const run_row *row, uint64_t ad
   float got[RUN_ELEMENTS];
   uint8_t set[RUN_ELEMENTS * sizeof(float)];
   plumb_diag diag = {0};
-  plumb_status s =
-      plumb_machine_read(m, address, got, set, row->count * sizeof(float), &diag);
+  plumb_status s = plumb_machine_read(m, address, got, set, row->count * sizeof(float), &diag);
   CHECK(s == PLUMB_OK, "%s: %s", row->name, diag.message);
   if (s != PLUMB_OK) return;
   for (size_t i = 0; i < row->count; i++) {

@@ -22,8 +22,7 @@ static reading read_text(const char *text) {
 #define HEAD "program 1 \"p\"\n"
 #define KERNEL(regs, body) HEAD "kernel \"k\" {\n  regs " regs "\n  block\n" body "}\n"
 
-static const char everything[] =
-    HEAD
+static const char everything[] = HEAD
     "; a comment\n"
     "global \"table\" space=const size=16 align=8 init=00112233445566778899aabbccddeeff\n"
     "  reloc \"tile\" offset=8 addend=-4 generic\n"
@@ -106,16 +105,17 @@ static const row bad_rows[] = {
     {"top", HEAD "kernal \"k\" {\n", "expected global, reloc, host, kernel or device", 2, 1},
     {"unclosed", HEAD "kernel \"k\" {\n", "'}' at the end of the function", 3, 1},
     {"string", HEAD "kernel \"k {\n", "a closing double quote", 2, 9},
-    {"operation", KERNEL("f32", "    %0 = ad f32 %0 %0\n"), "expected an operation, found 'ad f32", 5,
-     10},
+    {"operation", KERNEL("f32", "    %0 = ad f32 %0 %0\n"), "expected an operation, found 'ad f32",
+     5, 10},
     {"type", KERNEL("f32", "    %0 = add f33 %0 %0\n"), "a type such as i32", 5, 14},
     {"register", KERNEL("f32", "    %1 = add f32 %0 %0\n"), "a register below 1", 5, 0},
     {"constant", KERNEL("i8", "    %0 = mov i8 i8:0x100\n"), "a number of at most 255", 5, 20},
     {"flag", KERNEL("f32", "    %0 = add f32 flags=fzt %0 %0\n"), "a flag such as", 5, 0},
     {"predicate", KERNEL("i1", "    %0 = cmp i1 sub=less %0 %0\n"), "own kinds", 5, 21},
-    {"init", HEAD "global \"g\" space=const size=4 align=4 init=0011\n", "hexadecimal digits", 2, 0},
-    {"size", HEAD "global \"g\" space=const size=99999999999999999999 align=4\n", "a number of at most",
-     2, 0},
+    {"init", HEAD "global \"g\" space=const size=4 align=4 init=0011\n", "hexadecimal digits", 2,
+     0},
+    {"size", HEAD "global \"g\" space=const size=99999999999999999999 align=4\n",
+     "a number of at most", 2, 0},
     {"many registers", KERNEL("i8*99999999", ""), "a number of at most 16777216", 3, 0},
     {"no block", HEAD "kernel \"k\" {\n  ret i1\n}\n", "'block' before", 3, 0},
     /* the linker and the verifier */
@@ -125,15 +125,17 @@ static const row bad_rows[] = {
     {"empty block", KERNEL("f32", ""), "block is empty", 0, 0},
     {"code after the end", KERNEL("f32", "    ret i1\n    %0 = neg f32 %0\n    ret i1\n"),
      "a block ends in one unguarded", 0, 0},
-    {"operand size", KERNEL("f32 f64", "    %0 = add f32 %0 %1\n    ret i1\n"), "operand has another size",
+    {"operand size", KERNEL("f32 f64", "    %0 = add f32 %0 %1\n    ret i1\n"),
+     "operand has another size", 0, 0},
+    {"result size", KERNEL("f32 f64", "    %1 = add f32 %0 %0\n    ret i1\n"),
+     "result has another size", 0, 0},
+    {"address", KERNEL("f32 i32", "    %0 = load f32 %1\n    ret i1\n"), "operand has another size",
      0, 0},
-    {"result size", KERNEL("f32 f64", "    %1 = add f32 %0 %0\n    ret i1\n"), "result has another size", 0,
-     0},
-    {"address", KERNEL("f32 i32", "    %0 = load f32 %1\n    ret i1\n"), "operand has another size", 0, 0},
     {"condition", KERNEL("i32", "    condbr i1 to=0 else=0 %0\n"), "the condition is no i1", 0, 0},
     {"block target", KERNEL("i32", "    bra i1 to=7\n"), "target block does not exist", 0, 0},
     {"table", KERNEL("i32", "    switch i32 to=0 imm=3 %0\n"), "jump table does not exist", 0, 0},
-    {"global", KERNEL("i64", "    %0 = address i64 imm=2\n    ret i1\n"), "global does not exist", 0, 0},
+    {"global", KERNEL("i64", "    %0 = address i64 imm=2\n    ret i1\n"), "global does not exist",
+     0, 0},
 };
 
 static void check_bad_rows(void) {
@@ -193,7 +195,8 @@ static void check_slots(void) {
   plumb_reg ring[LIVE];
   for (int i = 0; i < LIVE; i++) ring[i] = plumb_build_sreg(&b, PLUMB_SREG_TID_X);
   for (int i = 0; i < 940; i++)
-    ring[i % LIVE] = plumb_build2(&b, PLUMB_OP_ADD, PLUMB_I32, ring[i % LIVE], ring[(i + 1) % LIVE]);
+    ring[i % LIVE] =
+        plumb_build2(&b, PLUMB_OP_ADD, PLUMB_I32, ring[i % LIVE], ring[(i + 1) % LIVE]);
   plumb_reg_create_run(f, PLUMB_I64, 500); /* never used: no slot */
   plumb_build_ret(&b, NULL, 0);
   plumb_diag diag = {0};

@@ -6,9 +6,9 @@
 #include "tests/unit/check.h"
 
 #define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
-#define KERNEL                                                                      \
-  HEAD ".visible .entry k(.param .u64 a) {\n"                                       \
-       ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .b64 %d<8>;\n"     \
+#define KERNEL \
+  HEAD ".visible .entry k(.param .u64 a) {\n" \
+       ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .b64 %d<8>;\n" \
        ".reg .f32 %f<8>; .reg .f64 %e<8>; .shared .align 4 .b8 s[64];\n"
 
 typedef struct row {
@@ -22,12 +22,14 @@ static const row rows[] = {
     {"add.rn.ftz.f32 %f1, %f2, %f3;", "add.f32!ftz"},
     {"add.rn.f32 %r1, %r2, %r3;", "add.f32"}, /* .b32 registers as f32 */
     {"fma.rn.f32 %f1, %f2, %f3, %f4;", "fma.f32"},
-    {"mul.wide.s32 %d1, %r1, %r2;", "cvt.i64!src_signed!dst_signed cvt.i64!src_signed!dst_signed mul.i64 mov.i64"},
+    {"mul.wide.s32 %d1, %r1, %r2;",
+     "cvt.i64!src_signed!dst_signed cvt.i64!src_signed!dst_signed mul.i64 mov.i64"},
     {"setp.ne.f32 %p1, %f1, %f2;", "cmp.i1:one"},
     {"setp.neu.f32 %p1, %f1, %f2;", "cmp.i1:une"},
     {"setp.lo.u32 %p1, %r1, %r2;", "cmp.i1:lt_u"},
     {"setp.lt.s32 %p1, %r1, %r2;", "cmp.i1:lt_s"},
-    {"setp.eq.and.s32 %p1|%p2, %r1, %r2, !%p3;", "not.i1 cmp.i1:eq not.i1 and.i1 and.i1 mov.i1 mov.i1"},
+    {"setp.eq.and.s32 %p1|%p2, %r1, %r2, !%p3;",
+     "not.i1 cmp.i1:eq not.i1 and.i1 and.i1 mov.i1 mov.i1"},
     {"shl.b64 %d1, %d2, %r1;", "cvt.i64 shl.i64!clamp"},
     {"shr.s32 %r1, %r2, 40;", "shr_s.i32!clamp"},
     {"cvt.rzi.s32.f32 %r1, %f1;", "cvt.i32!clamp!dst_signed"},
@@ -60,7 +62,8 @@ static const row rows[] = {
     {"@%p1 mov.u32 %r1, 3;", "mov.i32"},
     {"isspacep.shared %p1, %d1;", "is_space.i1"},
     {"tcgen05.wait::ld.sync.aligned;", "unsupported.i1"},
-    {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f2};", "unsupported.i1"},
+    {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f2};",
+     "unsupported.i1"},
     {"frobnicate.u32 %r1, %r2;", "unsupported.i1"},
     {"add.f32 %f1, %f2, 1;", "unsupported.i1"}, /* no float constant */
 };
@@ -68,13 +71,16 @@ static const row rows[] = {
 static const row errors[] = {
     {"", "1:1: expected `.version`: a PTX module begins with it, found the end of the text"},
     {HEAD "nonsense", "4:1: expected a directive, found `nonsense`"},
-    {HEAD ".visible .entry k() {\n add.s32 %r1, 2", "5:16: expected `,` or `;`, found the end of the text"},
+    {HEAD ".visible .entry k() {\n add.s32 %r1, 2",
+     "5:16: expected `,` or `;`, found the end of the text"},
     {HEAD ".visible .entry k() {\n bra L;\n}", "5:2: undeclared label `L` in: bra L"},
     {KERNEL "mov.u32 %r9, 0;\n}", "7:1: undeclared register `%r9` in: mov.u32 %r9, 0"},
     {KERNEL "mov.u32 %r1, \x01;\n}", "7:14: byte 0x01 starts no PTX token"},
     {HEAD "/* open", "4:1: comment has no end"},
-    {HEAD ".global .align 3 .u32 x;", "4:16: expected an alignment that is a power of two up to 4096, found `3`"},
-    {HEAD ".func (.param .b32 a) f (.param .b32 a) {}", "4:0: `f` has two parameters of the name `a`"},
+    {HEAD ".global .align 3 .u32 x;",
+     "4:16: expected an alignment that is a power of two up to 4096, found `3`"},
+    {HEAD ".func (.param .b32 a) f (.param .b32 a) {}",
+     "4:0: `f` has two parameters of the name `a`"},
     {HEAD ".global .u32 x[1] = {1, 2};", "4:0: `x`: more initial values than elements"},
 };
 
@@ -108,8 +114,8 @@ static void check_rows(void) {
     plumb_text got = plumb_text_create(arena);
     plumb_block *b = status == PLUMB_OK ? &p->functions[0]->blocks[0] : NULL;
     for (size_t i = 0; b && i + 1 < b->inst_count; i++) describe(&b->insts[i], &got);
-    CHECK(strcmp(got.data, rows[r].expected) == 0, "%s\n  expected %s\n  actual   %s",
-          rows[r].text, rows[r].expected, got.data);
+    CHECK(strcmp(got.data, rows[r].expected) == 0, "%s\n  expected %s\n  actual   %s", rows[r].text,
+          rows[r].expected, got.data);
     plumb_arena_destroy(arena);
   }
 }
@@ -145,8 +151,8 @@ static void check_locations(void) {
     plumb_loc a = p->locs[i[0].loc], b = p->locs[i[1].loc];
     CHECK(a.file && !strcmp(a.file, "k.cu") && a.line == 12 && a.column == 3 && a.stage_line == 7,
           "%s:%d:%d stage %d", a.file ? a.file : "?", a.line, a.column, a.stage_line);
-    CHECK(b.file && !strcmp(b.file, "k.cu") && b.line == 14 && b.stage_line == 9,
-          "%s:%d stage %d", b.file ? b.file : "?", b.line, b.stage_line);
+    CHECK(b.file && !strcmp(b.file, "k.cu") && b.line == 14 && b.stage_line == 9, "%s:%d stage %d",
+          b.file ? b.file : "?", b.line, b.stage_line);
   }
   plumb_arena_destroy(arena);
 }

@@ -7,132 +7,216 @@
 #define OUT4 {1, {4}, {0, 0, 0, 0}}
 
 static const run_row rows[] = {
-    {"load-store", X4 "%r = arith.addf %v, %v : vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 4}}, OUT4}, 1, 4, {2, 4, 6, 8}},
+    {"load-store",
+     X4 "%r = arith.addf %v, %v : vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {2, 4, 6, 8}},
     {"read-past-the-end",
      HEAD("%x: memref<?xf32>") "%p = arith.constant -1.0 : f32 "
-     "%r = vector.transfer_read %x[%z], %p : memref<?xf32>, vector<4xf32>" STORE,
-     {{1, {2}, {5, 6}}, OUT4}, 1, 4, {5, 6, -1, -1}},
+                               "%r = vector.transfer_read %x[%z], %p : memref<?xf32>, "
+                               "vector<4xf32>" STORE,
+     {{1, {2}, {5, 6}}, OUT4},
+     1,
+     4,
+     {5, 6, -1, -1}},
     {"write-past-the-end",
      "func.func @f(%x: memref<?xf32>) { %z = arith.constant 0 : index "
      "%c = arith.constant dense<3.0> : vector<4xf32> "
      "vector.transfer_write %c, %x[%z] : vector<4xf32>, memref<?xf32> return }",
-     {{1, {3}, {0, 0, 0}}}, 0, 3, {3, 3, 3}},
+     {{1, {3}, {0, 0, 0}}},
+     0,
+     3,
+     {3, 3, 3}},
     {"read-transposed",
      HEAD("%x: memref<2x2xf32>") "%p = arith.constant 0.0 : f32 "
-     "%t = vector.transfer_read %x[%z, %z], %p {in_bounds = [true, true],"
-     "  permutation_map = affine_map<(a, b) -> (b, a)>} : memref<2x2xf32>, vector<2x2xf32> "
-     "%r = vector.shape_cast %t : vector<2x2xf32> to vector<4xf32>" STORE,
-     {{2, {2, 2}, {1, 2, 3, 4}}, OUT4}, 1, 4, {1, 3, 2, 4}},
+                                 "%t = vector.transfer_read %x[%z, %z], %p {in_bounds = [true, "
+                                 "true],"
+                                 "  permutation_map = affine_map<(a, b) -> (b, a)>} : "
+                                 "memref<2x2xf32>, vector<2x2xf32> "
+                                 "%r = vector.shape_cast %t : vector<2x2xf32> to "
+                                 "vector<4xf32>" STORE,
+     {{2, {2, 2}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {1, 3, 2, 4}},
     {"read-broadcast",
      HEAD("%x: memref<1xf32>") "%p = arith.constant 0.0 : f32 "
-     "%r = vector.transfer_read %x[%z], %p {in_bounds = [true],"
-     "  permutation_map = affine_map<(a) -> (0)>} : memref<1xf32>, vector<4xf32>" STORE,
-     {{1, {1}, {7}}, OUT4}, 1, 4, {7, 7, 7, 7}},
+                               "%r = vector.transfer_read %x[%z], %p {in_bounds = [true],"
+                               "  permutation_map = affine_map<(a) -> (0)>} : memref<1xf32>, "
+                               "vector<4xf32>" STORE,
+     {{1, {1}, {7}}, OUT4},
+     1,
+     4,
+     {7, 7, 7, 7}},
     {"masked-read",
      HEAD("%x: memref<4xf32>") "%p = arith.constant -1.0 : f32 %n = arith.constant 3 : index "
-     "%m = vector.create_mask %n : vector<4xi1> "
-     "%r = vector.mask %m { vector.transfer_read %x[%z], %p {in_bounds = [true]}"
-     "  : memref<4xf32>, vector<4xf32> } : vector<4xi1> -> vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 4}}, OUT4}, 1, 4, {1, 2, 3, -1}},
+                               "%m = vector.create_mask %n : vector<4xi1> "
+                               "%r = vector.mask %m { vector.transfer_read %x[%z], %p {in_bounds = "
+                               "[true]}"
+                               "  : memref<4xf32>, vector<4xf32> } : vector<4xi1> -> "
+                               "vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {1, 2, 3, -1}},
     {"masked-maximum", /* the neutral element is no number of the data */
      X4 "%keep = arith.constant dense<[true, true, true, false]> : vector<4xi1> "
-     "%s = vector.mask %keep { vector.reduction <maximumf>, %v : vector<4xf32> into f32 }"
-     "  : vector<4xi1> -> f32 %r = vector.broadcast %s : f32 to vector<4xf32>" STORE,
-     {{1, {4}, {-3, -1.5, -2, 100}}, OUT4}, 1, 4, {-1.5, -1.5, -1.5, -1.5}},
+        "%s = vector.mask %keep { vector.reduction <maximumf>, %v : vector<4xf32> into f32 }"
+        "  : vector<4xi1> -> f32 %r = vector.broadcast %s : f32 to vector<4xf32>" STORE,
+     {{1, {4}, {-3, -1.5, -2, 100}}, OUT4},
+     1,
+     4,
+     {-1.5, -1.5, -1.5, -1.5}},
     {"masked-load-and-store",
      X4 "%m = vector.constant_mask [2] : vector<4xi1> "
-     "%w = vector.maskedload %x[%z], %m, %v : memref<4xf32>, vector<4xi1>, vector<4xf32>"
-     "  into vector<4xf32> "
-     "vector.maskedstore %y[%z], %m, %w : memref<4xf32>, vector<4xi1>, vector<4xf32> return }",
-     {{1, {4}, {1, 2, 3, 4}}, {1, {4}, {9, 9, 9, 9}}}, 1, 4, {1, 2, 9, 9}},
+        "%w = vector.maskedload %x[%z], %m, %v : memref<4xf32>, vector<4xi1>, vector<4xf32>"
+        "  into vector<4xf32> "
+        "vector.maskedstore %y[%z], %m, %w : memref<4xf32>, vector<4xi1>, vector<4xf32> return }",
+     {{1, {4}, {1, 2, 3, 4}}, {1, {4}, {9, 9, 9, 9}}},
+     1,
+     4,
+     {1, 2, 9, 9}},
     {"gather",
      X4 "%i = arith.constant dense<[3, 0, 1, 1]> : vector<4xi32> "
-     "%m = arith.constant dense<[true, true, true, false]> : vector<4xi1> "
-     "%r = vector.gather %x[%z] [%i], %m, %v : memref<4xf32>, vector<4xi32>, vector<4xi1>,"
-     "  vector<4xf32> into vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 4}}, OUT4}, 1, 4, {4, 1, 2, 4}},
+        "%m = arith.constant dense<[true, true, true, false]> : vector<4xi1> "
+        "%r = vector.gather %x[%z] [%i], %m, %v : memref<4xf32>, vector<4xi32>, vector<4xi1>,"
+        "  vector<4xf32> into vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {4, 1, 2, 4}},
     {"scatter",
      X4 "%i = arith.constant dense<[3, 2, 1, 0]> : vector<4xi32> "
-     "%m = arith.constant dense<[true, true, true, false]> : vector<4xi1> "
-     "vector.scatter %y[%z] [%i], %m, %v : memref<4xf32>, vector<4xi32>, vector<4xi1>,"
-     "  vector<4xf32> return }",
-     {{1, {4}, {1, 2, 3, 4}}, {1, {4}, {9, 9, 9, 9}}}, 1, 4, {9, 3, 2, 1}},
+        "%m = arith.constant dense<[true, true, true, false]> : vector<4xi1> "
+        "vector.scatter %y[%z] [%i], %m, %v : memref<4xf32>, vector<4xi32>, vector<4xi1>,"
+        "  vector<4xf32> return }",
+     {{1, {4}, {1, 2, 3, 4}}, {1, {4}, {9, 9, 9, 9}}},
+     1,
+     4,
+     {9, 3, 2, 1}},
     {"expandload",
      X4 "%m = arith.constant dense<[false, true, false, true]> : vector<4xi1> "
-     "%r = vector.expandload %x[%z], %m, %v : memref<4xf32>, vector<4xi1>, vector<4xf32>"
-     "  into vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 4}}, OUT4}, 1, 4, {1, 1, 3, 2}},
+        "%r = vector.expandload %x[%z], %m, %v : memref<4xf32>, vector<4xi1>, vector<4xf32>"
+        "  into vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {1, 1, 3, 2}},
     {"compressstore",
      X4 "%m = arith.constant dense<[false, true, false, true]> : vector<4xi1> "
-     "vector.compressstore %y[%z], %m, %v : memref<4xf32>, vector<4xi1>, vector<4xf32> return }",
-     {{1, {4}, {1, 2, 3, 4}}, {1, {4}, {9, 9, 9, 9}}}, 1, 4, {2, 4, 9, 9}},
-    {"shuffle", X4 "%r = vector.shuffle %v, %v [3, 4, 1, 6] : vector<4xf32>, vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 4}}, OUT4}, 1, 4, {4, 1, 2, 3}},
+        "vector.compressstore %y[%z], %m, %v : memref<4xf32>, vector<4xi1>, vector<4xf32> return }",
+     {{1, {4}, {1, 2, 3, 4}}, {1, {4}, {9, 9, 9, 9}}},
+     1,
+     4,
+     {2, 4, 9, 9}},
+    {"shuffle",
+     X4 "%r = vector.shuffle %v, %v [3, 4, 1, 6] : vector<4xf32>, vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {4, 1, 2, 3}},
     {"transpose",
      X4 "%a = vector.shape_cast %v : vector<4xf32> to vector<2x2xf32> "
-     "%t = vector.transpose %a, [1, 0] : vector<2x2xf32> to vector<2x2xf32> "
-     "%r = vector.shape_cast %t : vector<2x2xf32> to vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 4}}, OUT4}, 1, 4, {1, 3, 2, 4}},
+        "%t = vector.transpose %a, [1, 0] : vector<2x2xf32> to vector<2x2xf32> "
+        "%r = vector.shape_cast %t : vector<2x2xf32> to vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {1, 3, 2, 4}},
     {"broadcast-stretches-units",
      X4 "%h = vector.extract_strided_slice %v {offsets = [1], sizes = [2], strides = [1]}"
-     "  : vector<4xf32> to vector<2xf32> "
-     "%u = vector.shape_cast %h : vector<2xf32> to vector<2x1xf32> "
-     "%b = vector.broadcast %u : vector<2x1xf32> to vector<2x2xf32> "
-     "%r = vector.shape_cast %b : vector<2x2xf32> to vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 4}}, OUT4}, 1, 4, {2, 2, 3, 3}},
+        "  : vector<4xf32> to vector<2xf32> "
+        "%u = vector.shape_cast %h : vector<2xf32> to vector<2x1xf32> "
+        "%b = vector.broadcast %u : vector<2x1xf32> to vector<2x2xf32> "
+        "%r = vector.shape_cast %b : vector<2x2xf32> to vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {2, 2, 3, 3}},
     {"extract-and-insert",
      X4 "%c = arith.constant 2 : index %e = vector.extract %v[%c] : f32 from vector<4xf32> "
-     "%s = vector.extract %v[3] : f32 from vector<4xf32> %t = arith.addf %e, %s : f32 "
-     "%r = vector.insert %t, %v[%c] : f32 into vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 4}}, OUT4}, 1, 4, {1, 2, 7, 4}},
+        "%s = vector.extract %v[3] : f32 from vector<4xf32> %t = arith.addf %e, %s : f32 "
+        "%r = vector.insert %t, %v[%c] : f32 into vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {1, 2, 7, 4}},
     {"insert-strided",
      X4 "%h = vector.extract_strided_slice %v {offsets = [0], sizes = [2], strides = [1]}"
-     "  : vector<4xf32> to vector<2xf32> "
-     "%r = vector.insert_strided_slice %h, %v {offsets = [2], strides = [1]}"
-     "  : vector<2xf32> into vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 4}}, OUT4}, 1, 4, {1, 2, 1, 2}},
+        "  : vector<4xf32> to vector<2xf32> "
+        "%r = vector.insert_strided_slice %h, %v {offsets = [2], strides = [1]}"
+        "  : vector<2xf32> into vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {1, 2, 1, 2}},
     {"reduction",
      X4 "%k = arith.constant 0.5 : f32 "
-     "%s = vector.reduction <add>, %v, %k : vector<4xf32> into f32 "
-     "%t = vector.reduction <minnumf>, %v : vector<4xf32> into f32 "
-     "%r = vector.from_elements %s, %t, %s, %t : vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, NAN, 4}}, OUT4}, 1, 4, {NAN, 1, NAN, 1}},
+        "%s = vector.reduction <add>, %v, %k : vector<4xf32> into f32 "
+        "%t = vector.reduction <minnumf>, %v : vector<4xf32> into f32 "
+        "%r = vector.from_elements %s, %t, %s, %t : vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, NAN, 4}}, OUT4},
+     1,
+     4,
+     {NAN, 1, NAN, 1}},
     {"multi-reduction",
      X4 "%a = vector.shape_cast %v : vector<4xf32> to vector<2x2xf32> "
-     "%k = arith.constant dense<10.0> : vector<2xf32> "
-     "%s = vector.multi_reduction <add>, %a, %k [0] : vector<2x2xf32> to vector<2xf32> "
-     "%r = vector.shuffle %s, %s [0, 1, 0, 1] : vector<2xf32>, vector<2xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 4}}, OUT4}, 1, 4, {14, 16, 14, 16}},
+        "%k = arith.constant dense<10.0> : vector<2xf32> "
+        "%s = vector.multi_reduction <add>, %a, %k [0] : vector<2x2xf32> to vector<2xf32> "
+        "%r = vector.shuffle %s, %s [0, 1, 0, 1] : vector<2xf32>, vector<2xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {14, 16, 14, 16}},
     {"contract",
      X4 "%a = vector.shape_cast %v : vector<4xf32> to vector<2x2xf32> "
-     "%c = vector.contract {indexing_maps = [affine_map<(i, j, k) -> (i, k)>,"
-     "  affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>],"
-     "  iterator_types = [\"parallel\", \"parallel\", \"reduction\"],"
-     "  kind = #vector.kind<add>} %a, %a, %a : vector<2x2xf32>, vector<2x2xf32>"
-     "  into vector<2x2xf32> "
-     "%r = vector.shape_cast %c : vector<2x2xf32> to vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 4}}, OUT4}, 1, 4, {8, 12, 18, 26}},
+        "%c = vector.contract {indexing_maps = [affine_map<(i, j, k) -> (i, k)>,"
+        "  affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>],"
+        "  iterator_types = [\"parallel\", \"parallel\", \"reduction\"],"
+        "  kind = #vector.kind<add>} %a, %a, %a : vector<2x2xf32>, vector<2x2xf32>"
+        "  into vector<2x2xf32> "
+        "%r = vector.shape_cast %c : vector<2x2xf32> to vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {8, 12, 18, 26}},
     {"outerproduct",
      X4 "%h = vector.extract_strided_slice %v {offsets = [2], sizes = [2], strides = [1]}"
-     "  : vector<4xf32> to vector<2xf32> "
-     "%o = vector.outerproduct %h, %h : vector<2xf32>, vector<2xf32> "
-     "%r = vector.shape_cast %o : vector<2x2xf32> to vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 4}}, OUT4}, 1, 4, {9, 12, 12, 16}},
+        "  : vector<4xf32> to vector<2xf32> "
+        "%o = vector.outerproduct %h, %h : vector<2xf32>, vector<2xf32> "
+        "%r = vector.shape_cast %o : vector<2x2xf32> to vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {9, 12, 12, 16}},
     {"interleave-and-step",
      HEAD("%x: memref<4xf32>") "%s = vector.step : vector<2xindex> "
-     "%i = arith.index_cast %s : vector<2xindex> to vector<2xi32> "
-     "%g = arith.sitofp %i : vector<2xi32> to vector<2xf32> "
-     "%k = arith.constant dense<5.0> : vector<2xf32> "
-     "%r = vector.interleave %g, %k : vector<2xf32> -> vector<4xf32>" STORE,
-     {{1, {4}, {0}}, OUT4}, 1, 4, {0, 5, 1, 5}},
+                               "%i = arith.index_cast %s : vector<2xindex> to vector<2xi32> "
+                               "%g = arith.sitofp %i : vector<2xi32> to vector<2xf32> "
+                               "%k = arith.constant dense<5.0> : vector<2xf32> "
+                               "%r = vector.interleave %g, %k : vector<2xf32> -> "
+                               "vector<4xf32>" STORE,
+     {{1, {4}, {0}}, OUT4},
+     1,
+     4,
+     {0, 5, 1, 5}},
     {"bitcast",
      X4 "%b = vector.bitcast %v : vector<4xf32> to vector<2xf64> "
-     "%r = vector.bitcast %b : vector<2xf64> to vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 4}}, OUT4}, 1, 4, {1, 2, 3, 4}},
-    {"fma", X4 "%r = vector.fma %v, %v, %v : vector<4xf32>" STORE,
-     {{1, {4}, {1, 2, 3, 0x1.000006p+0f}}, OUT4}, 1, 4,
+        "%r = vector.bitcast %b : vector<2xf64> to vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 4}}, OUT4},
+     1,
+     4,
+     {1, 2, 3, 4}},
+    {"fma",
+     X4 "%r = vector.fma %v, %v, %v : vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 3, 0x1.000006p+0f}}, OUT4},
+     1,
+     4,
      {2, 6, 12, 0x1.00000ap+1f}}, /* two roundings would give 0x1.000008p+1 */
 };
 
-int main(void) { return run_rows(rows, sizeof rows / sizeof *rows, false); }
+int main(void) {
+  return run_rows(rows, sizeof rows / sizeof *rows, false);
+}
