@@ -270,7 +270,9 @@ static bool decode_generic_atomic(plumb_mlir_decoder *d, MlirOperation op,
   plumb_mlir_run indices = plumb_mlir_operands(d, op, 1, (intptr_t)buffer.rank);
   plumb_reg address = plumb_mlir_address(d, &buffer, indices.regs);
   plumb_reg current = plumb_reg_create(f, word);
-  plumb_build_mov(&d->b, current, plumb_build_load(&d->b, word, buffer.space, address, 0));
+  plumb_inst *load = plumb_build(&d->b, PLUMB_OP_LOAD, word, &current, 1, &address, 1);
+  load->space = (uint8_t)buffer.space;
+  load->flags |= PLUMB_FLAG_RELAXED; /* it may race: the exchange finds out */
   uint32_t head = plumb_block_create(f), again = plumb_block_create(f);
   uint32_t exit = plumb_block_create(f);
   plumb_build_bra(&d->b, head);
