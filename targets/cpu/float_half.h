@@ -6,7 +6,9 @@
 
 /* Choices by masks: the vectoriser does not turn a branch around float operations into
  * one, since they may trap. */
-static inline uint32_t all_ones(bool condition) { return 0 - (uint32_t)condition; }
+static inline uint32_t all_ones(bool condition) {
+  return 0 - (uint32_t)condition;
+}
 static inline uint32_t chosen(uint32_t mask, uint32_t yes, uint32_t no) {
   return (yes & mask) | (no & ~mask);
 }
