@@ -19,7 +19,8 @@ static void move_lanes(const lanes *x, unsigned bytes) {
     TYPE *r = x->results[0]; \
     const TYPE *a = x->operands[1], *b = x->operands[2]; \
     LANES { \
-      r[l] = condition[l] & 1 ? a[l] : b[l]; \
+      TYPE yes = a[l], no = b[l]; \
+      r[l] = condition[l] & 1 ? yes : no; \
     } \
   } while (0)
 

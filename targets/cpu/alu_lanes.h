@@ -5,6 +5,12 @@
 #ifndef PLUMB_TARGETS_CPU_ALU_LANES_H
 #define PLUMB_TARGETS_CPU_ALU_LANES_H
 
+/* Nobody reads exception flags or errno: without this gcc keeps float operations under
+ * branches, and sqrt a call, so that such loops stay scalar. Values are not affected. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-trapping-math,no-math-errno")
+#endif
+
 #include <string.h>
 
 #include "targets/cpu/alu.h"
