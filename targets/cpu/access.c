@@ -203,6 +203,21 @@ void plumb_local_forget(plumb_block_run *br, const plumb_lanes *on, uint64_t fro
 
 /* --- addresses --- */
 
+PLUMB_CLONES
+static void add_plain(uint64_t *to, const uint64_t *from, uint64_t add, uint32_t lo, uint32_t hi) {
+  for (uint32_t l = lo; l < hi; l++) to[l] = from[l] + add;
+}
+
+PLUMB_CLONES
+static void add_window(uint64_t *to, const uint64_t *from, uint64_t add, uint64_t base, uint32_t lo,
+                       uint32_t hi) {
+  const uint64_t wild = 0xff00000000000000ull;
+  for (uint32_t l = lo; l < hi; l++) {
+    uint64_t off = from[l] + add;
+    to[l] = off & wild ? off | wild : off | base;
+  }
+}
+
 bool plumb_addresses(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
                      const plumb_lanes *on) {
   plumb_reg r = plumb_inst_operands(s->frame->fn, inst)[0];
@@ -215,15 +230,10 @@ bool plumb_addresses(plumb_block_run *br, const plumb_strand *s, const plumb_ins
                                                      [PLUMB_SPACE_PARAM] = PLUMB_WINDOW_PARAM};
   /* An offset beyond the window must not wrap into another window's addresses. */
   uint64_t base = plumb_window_base(windows[inst->space]);
-  if (base == 0) {
-    for (uint32_t l = on->lo; l < on->hi; l++) to[l] = from[l] + add;
-  } else {
-    const uint64_t wild = 0xff00000000000000ull;
-    for (uint32_t l = on->lo; l < on->hi; l++) {
-      uint64_t off = from[l] + add;
-      to[l] = off & wild ? off | wild : off | base;
-    }
-  }
+  if (base == 0)
+    add_plain(to, from, add, on->lo, on->hi);
+  else
+    add_window(to, from, add, base, on->lo, on->hi);
   return true;
 }
 
@@ -243,6 +253,27 @@ typedef struct access {
   bool uniform;     /* all lanes at one place */
 } access;
 
+typedef struct pattern {
+  uint64_t bad;  /* nonzero: some lane is out of bounds or misaligned */
+  uint64_t step; /* zero: each lane right after the one before */
+  uint64_t same; /* zero: all lanes at one place */
+} pattern;
+
+PLUMB_CLONES
+static void dense_pattern(uint64_t *restrict off, const uint64_t *restrict from, uint64_t base,
+                          uint64_t limit, uint64_t align, uint64_t size, uint32_t n, pattern *out) {
+  uint64_t bad = 0, step = 0, same = 0, off0 = from[0] - base;
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t o = from[i] - base;
+    off[i] = o;
+    /* Both are below 2^63 in bounds: the sign bit tells. */
+    bad |= (o | (limit - o)) >> 63 | (o & align);
+    same |= o ^ off0;
+    step |= o ^ (off0 + i * size);
+  }
+  *out = (pattern){bad, step, same};
+}
+
 /* Fills br->offsets; false if the lanes do not lie in one view, aligned and in bounds. */
 static bool resolve(plumb_block_run *br, access *a) {
   uint64_t first = br->addresses[a->list[0]];
@@ -250,32 +281,40 @@ static bool resolve(plumb_block_run *br, access *a) {
   uint64_t base = a->view.base, limit = a->view.size_bytes - a->size_bytes;
   uint64_t align = a->size_bytes - 1;
   if (a->size_bytes & align) align = a->element_bytes - 1;
-  uint64_t *off = br->offsets, bad = 0, step = 0, same = 0, size = a->size_bytes;
   uint32_t n = a->on->count;
   if (a->on->dense) {
-    const uint64_t *from = br->addresses + a->on->lo;
-    uint64_t off0 = first - base;
-    for (uint32_t i = 0; i < n; i++) {
-      uint64_t o = from[i] - base;
-      off[i] = o;
-      bad |= (uint64_t)(o > limit) | (o & align);
-      same |= o ^ off0;
-      step |= o ^ (off0 + i * size);
-    }
-    a->unit_stride = step == 0;
-    a->uniform = same == 0;
-  } else {
-    for (uint32_t i = 0; i < n; i++) {
-      uint64_t o = br->addresses[a->list[i]] - base;
-      off[i] = o;
-      bad |= (uint64_t)(o > limit) | (o & align);
-    }
+    pattern p;
+    dense_pattern(br->offsets, br->addresses + a->on->lo, base, limit, align, a->size_bytes, n, &p);
+    a->unit_stride = p.step == 0;
+    a->uniform = p.same == 0;
+    return p.bad == 0;
+  }
+  uint64_t bad = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t o = br->addresses[a->list[i]] - base;
+    br->offsets[i] = o;
+    bad |= (uint64_t)(o > limit) | (o & align);
   }
   return bad == 0;
 }
 
+PLUMB_CLONES
+static bool all_initialised_long(const uint8_t *state, uint64_t words) {
+  uint64_t differs = 0;
+  for (uint64_t i = 0; i < words; i++) {
+    uint64_t word;
+    memcpy(&word, state + i * 8, 8);
+    differs |= word ^ STATE_ONES;
+  }
+  return differs == 0;
+}
+
 static bool all_initialised(const uint8_t *state, uint64_t size_bytes) {
   uint64_t i = 0, differs = 0;
+  if (size_bytes >= 64) {
+    if (!all_initialised_long(state, size_bytes / 8)) return false;
+    i = size_bytes / 8 * 8;
+  }
   for (; i + 8 <= size_bytes; i += 8) {
     uint64_t word;
     memcpy(&word, state + i, 8);
@@ -305,6 +344,13 @@ static bool all_lanes_initialised(const plumb_block_run *br, const access *a) {
   for (uint32_t i = 0; i < n; i++) all &= all_initialised(state + off[i], a->size_bytes);
   return all;
 }
+
+#define FILL(type) \
+  do { \
+    type v_, *to_ = (type *)(void *)to + a->on->lo; \
+    memcpy(&v_, from + off[0], sizeof(type)); \
+    for (uint32_t i = 0; i < n; i++) to_[i] = v_; \
+  } while (0)
 
 #define GATHER(type) \
   do { \
@@ -600,6 +646,22 @@ static void store_states(plumb_block_run *br, const access *a) {
   }
 }
 
+static bool avoids_gaps(plumb_block_run *br, const access *a) {
+  if (a->size_bytes == 4) {
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < a->on->count; i++) {
+      uint32_t word;
+      memcpy(&word, a->view.state + br->offsets[i], 4);
+      all |= word;
+    }
+    if (!(all & (uint32_t)STATE_ONES * PLUMB_BYTE_GAP)) return true;
+  }
+  for (uint32_t i = 0; i < a->on->count; i++)
+    if (has_gap(a->view.state + br->offsets[i], a->size_bytes))
+      return plumb_trap_bounds(br, a->s, a->list[i], a->view.base + br->offsets[i], a->size_bytes);
+  return true;
+}
+
 bool plumb_exec_store(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                       const plumb_lanes *on) {
   if (!plumb_addresses(br, s, inst, on)) return false;
@@ -607,10 +669,7 @@ bool plumb_exec_store(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   if (!a.elements) return true;
   if (br->run->options.companions || !resolve(br, &a) || a.view.read_only)
     return each_lane(br, &a, true);
-  if (a.view.window == PLUMB_WINDOW_SHARED)
-    for (uint32_t i = 0; i < on->count; i++)
-      if (has_gap(a.view.state + br->offsets[i], a.size_bytes))
-        return plumb_trap_bounds(br, s, a.list[i], a.view.base + br->offsets[i], a.size_bytes);
+  if (a.view.window == PLUMB_WINDOW_SHARED && !avoids_gaps(br, &a)) return false;
   if (!check_races(br, &a, true)) return false;
   bool changed = false;
   for (uint32_t e = 0; e < a.elements; e++)

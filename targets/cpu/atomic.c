@@ -159,7 +159,8 @@ static bool lane_atomic(plumb_block_run *br, plumb_strand *s, const plumb_inst *
   uint64_t changes = br->changes;
   plumb_place_write(br, &place, lane, bytes, fresh, state);
   if (same) br->changes = changes; /* a failed attempt is no progress */
-  if (racing && br->grid->fences)
+  bool wrote = inst->sub != PLUMB_ATOMIC_CAS || memcmp(old, value, bytes) == 0;
+  if (racing && wrote && br->grid->fences)
     plumb_race_strong(br, lane, place.window, address, order_of(inst), false, true);
   plumb_reg r = plumb_inst_results(f->fn, inst)[0];
   memcpy(plumb_reg_lanes(br, f, r) + (size_t)lane * bytes, old, bytes);

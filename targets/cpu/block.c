@@ -217,7 +217,7 @@ static plumb_strand *waiting_strand(const plumb_block_run *blocks, uint32_t coun
 
 /* After this many looks without a change, while every strand polls memory, they wait
  * even if some register still counts. */
-#define PATIENCE_LOOKS 256u
+#define PATIENCE_LOOKS 64u
 
 bool plumb_idle_look(plumb_idle *idle, plumb_block_run *blocks, uint32_t count) {
   uint64_t changes = 0, hash = 0;

@@ -48,15 +48,42 @@ void plumb_clock_know_lane(plumb_clock *c, uint64_t block, uint32_t lane, uint32
   entry_know_lane(entry_of(c, block), lane, time);
 }
 
+/* Both lists are ascending: one pass. */
+static void entry_join(plumb_clock_entry *to, const plumb_clock_entry *from) {
+  if (to->floor < from->floor) to->floor = from->floor;
+  uint32_t fresh = 0;
+  for (uint32_t i = 0, k = 0; k < from->lane_count; k++) {
+    while (i < to->lane_count && to->lanes[i].lane < from->lanes[k].lane) i++;
+    if (i < to->lane_count && to->lanes[i].lane == from->lanes[k].lane) {
+      if (to->lanes[i].time < from->lanes[k].time) to->lanes[i].time = from->lanes[k].time;
+    } else if (from->lanes[k].time > to->floor) {
+      fresh++;
+    }
+  }
+  if (!fresh) return;
+  uint32_t room = to->lane_count + fresh, n = 0, i = 0, k = 0;
+  struct plumb_clock_lane *merged = malloc(room * sizeof *merged);
+  if (!merged) abort();
+  while (i < to->lane_count || k < from->lane_count) {
+    if (k == from->lane_count || (i < to->lane_count && to->lanes[i].lane <= from->lanes[k].lane)) {
+      if (k < from->lane_count && to->lanes[i].lane == from->lanes[k].lane) k++;
+      merged[n++] = to->lanes[i++];
+    } else {
+      if (from->lanes[k].time > to->floor) merged[n++] = from->lanes[k];
+      k++;
+    }
+  }
+  free(to->lanes);
+  to->lanes = merged;
+  to->lane_count = n;
+  to->lane_capacity = room;
+}
+
 void plumb_clock_join(plumb_clock *to, const plumb_clock *from) {
   if (to == from) return;
-  for (uint32_t i = 0; i < from->count; i++) {
-    const plumb_clock_entry *source = &from->entries[i];
-    plumb_clock_entry *e = entry_of(to, source->block);
-    if (e->floor < source->floor) e->floor = source->floor;
-    for (uint32_t k = 0; k < source->lane_count; k++)
-      entry_know_lane(e, source->lanes[k].lane, source->lanes[k].time);
-  }
+  for (uint32_t i = 0; i < from->count; i++)
+    entry_join(entry_of(to, from->entries[i].block), &from->entries[i]);
+  if (from->count) to->version++;
 }
 
 uint32_t plumb_clock_get(const plumb_clock *c, uint64_t block, uint32_t lane) {
@@ -234,12 +261,22 @@ void plumb_race_strong(plumb_block_run *br, uint32_t lane, unsigned window, uint
     if (!c || !c->count) return;
     want_clocks(br);
     plumb_lane_clocks *mine = &r->clocks[lane];
-    plumb_clock_join(flags & (PLUMB_FLAG_ACQUIRE | both) ? &mine->known : &mine->pending, c);
+    bool acquires = flags & (PLUMB_FLAG_ACQUIRE | both);
+    /* A loop that polls reads the same clock again and again. */
+    if (mine->seen == address && mine->seen_version == c->version &&
+        mine->seen_acquired >= acquires)
+      return;
+    plumb_clock_join(acquires ? &mine->known : &mine->pending, c);
+    mine->seen = address;
+    mine->seen_version = c->version;
+    mine->seen_acquired = acquires;
   }
   if (writes) {
     if (flags & (PLUMB_FLAG_RELEASE | both)) {
       tick(r);
-      snapshot(br, lane, plumb_clock_at(map, address, true));
+      plumb_clock *c = plumb_clock_at(map, address, true);
+      snapshot(br, lane, c);
+      c->version++;
     }
     if (r->clocks && r->clocks[lane].has_fenced)
       plumb_clock_join(plumb_clock_at(map, address, true), &r->clocks[lane].released);

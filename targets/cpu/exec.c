@@ -55,77 +55,98 @@ static void copy_lanes(plumb_block_run *br, uint8_t *to, const uint8_t *from, un
 
 /* --- special registers --- */
 
-static uint64_t sreg_of_lane(const plumb_block_run *br, plumb_sreg which, uint32_t lane) {
+/* The same in all lanes, or false for what differs. */
+static bool uniform_sreg(const plumb_block_run *br, plumb_sreg which, uint64_t *out) {
   const plumb_launch *l = &br->grid->launch;
-  uint32_t in_warp = lane % PLUMB_WARP_LANES;
-  uint32_t x = l->block[0], y = l->block[1];
   switch (which) {
-    case PLUMB_SREG_TID_X:
-      return lane % x;
-    case PLUMB_SREG_TID_Y:
-      return lane / x % y;
-    case PLUMB_SREG_TID_Z:
-      return lane / x / y;
     case PLUMB_SREG_NTID_X:
-      return x;
     case PLUMB_SREG_NTID_Y:
-      return y;
     case PLUMB_SREG_NTID_Z:
-      return l->block[2];
+      *out = l->block[which - PLUMB_SREG_NTID_X];
+      return true;
     case PLUMB_SREG_CTAID_X:
-    case PLUMB_SREG_CLUSTERID_X:
-      return br->block[0];
     case PLUMB_SREG_CTAID_Y:
-    case PLUMB_SREG_CLUSTERID_Y:
-      return br->block[1];
     case PLUMB_SREG_CTAID_Z:
-    case PLUMB_SREG_CLUSTERID_Z:
-      return br->block[2];
+      *out = br->block[which - PLUMB_SREG_CTAID_X];
+      return true;
     case PLUMB_SREG_NCTAID_X:
-    case PLUMB_SREG_NCLUSTERID_X:
-      return l->grid[0];
     case PLUMB_SREG_NCTAID_Y:
-    case PLUMB_SREG_NCLUSTERID_Y:
-      return l->grid[1];
     case PLUMB_SREG_NCTAID_Z:
+      *out = l->grid[which - PLUMB_SREG_NCTAID_X];
+      return true;
+    /* No clusters: every block is a cluster of its own (PTX ISA 10, %clusterid). */
+    case PLUMB_SREG_CLUSTERID_X:
+    case PLUMB_SREG_CLUSTERID_Y:
+    case PLUMB_SREG_CLUSTERID_Z:
+      *out = br->block[which - PLUMB_SREG_CLUSTERID_X];
+      return true;
+    case PLUMB_SREG_NCLUSTERID_X:
+    case PLUMB_SREG_NCLUSTERID_Y:
     case PLUMB_SREG_NCLUSTERID_Z:
-      return l->grid[2];
-    case PLUMB_SREG_LANEID:
-      return in_warp;
-    case PLUMB_SREG_WARPID:
-      return lane / PLUMB_WARP_LANES;
-    case PLUMB_SREG_NWARPID:
-      return br->grid->warps;
-    case PLUMB_SREG_WARP_LANES:
-      return PLUMB_WARP_LANES;
-    case PLUMB_SREG_LANEMASK_EQ:
-      return 1u << in_warp;
-    case PLUMB_SREG_LANEMASK_LT:
-      return (1u << in_warp) - 1;
-    case PLUMB_SREG_LANEMASK_LE:
-      return ((1u << in_warp) - 1) | 1u << in_warp;
-    case PLUMB_SREG_LANEMASK_GT:
-      return ~(((1u << in_warp) - 1) | 1u << in_warp);
-    case PLUMB_SREG_LANEMASK_GE:
-      return ~((1u << in_warp) - 1);
-    case PLUMB_SREG_NSMID:
-      return 1;
-    case PLUMB_SREG_CLOCK:
-    case PLUMB_SREG_CLOCK64:
-    case PLUMB_SREG_GLOBALTIMER:
-      return br->counters.instructions; /* a clock that the seed replays */
-    case PLUMB_SREG_DYNAMIC_SMEM_BYTES:
-      return l->shared_bytes;
-    case PLUMB_SREG_TOTAL_SMEM_BYTES:
-      return br->grid->shared_bytes - PLUMB_SHARED_BASE;
-    /* No clusters: every block is a cluster of its own (PTX, 10: %cluster_nctaid is 1). */
+      *out = l->grid[which - PLUMB_SREG_NCLUSTERID_X];
+      return true;
     case PLUMB_SREG_CLUSTER_NCTAID_X:
     case PLUMB_SREG_CLUSTER_NCTAID_Y:
     case PLUMB_SREG_CLUSTER_NCTAID_Z:
     case PLUMB_SREG_CLUSTER_NCTARANK:
-      return 1;
+    case PLUMB_SREG_NSMID:
+      *out = 1;
+      return true;
+    case PLUMB_SREG_NWARPID:
+      *out = br->grid->warps;
+      return true;
+    case PLUMB_SREG_WARP_LANES:
+      *out = PLUMB_WARP_LANES;
+      return true;
+    case PLUMB_SREG_CLOCK:
+    case PLUMB_SREG_CLOCK64:
+    case PLUMB_SREG_GLOBALTIMER:
+      *out = br->counters.instructions; /* a clock that the seed replays */
+      return true;
+    case PLUMB_SREG_DYNAMIC_SMEM_BYTES:
+      *out = l->shared_bytes;
+      return true;
+    case PLUMB_SREG_TOTAL_SMEM_BYTES:
+      *out = br->grid->host ? 0 : br->grid->shared_bytes - PLUMB_SHARED_BASE;
+      return true;
+    case PLUMB_SREG_TID_X:
+    case PLUMB_SREG_TID_Y:
+    case PLUMB_SREG_TID_Z:
+    case PLUMB_SREG_LANEID:
+    case PLUMB_SREG_WARPID:
+    case PLUMB_SREG_LANEMASK_EQ:
+    case PLUMB_SREG_LANEMASK_LT:
+    case PLUMB_SREG_LANEMASK_LE:
+    case PLUMB_SREG_LANEMASK_GT:
+    case PLUMB_SREG_LANEMASK_GE:
+      return false;
     default:
-      return 0; /* smid, gridid, position in the cluster */
+      *out = 0;
+      return true; /* smid, gridid, position in the cluster */
+  }
+}
+
+static uint32_t sreg_of_lane(const plumb_block_run *br, plumb_sreg which, uint32_t lane) {
+  uint32_t bit = 1u << lane % PLUMB_WARP_LANES, below = bit - 1;
+  switch (which) {
+    case PLUMB_SREG_TID_X:
+    case PLUMB_SREG_TID_Y:
+    case PLUMB_SREG_TID_Z:
+      return br->grid->thread[which - PLUMB_SREG_TID_X][lane];
+    case PLUMB_SREG_LANEID:
+      return lane % PLUMB_WARP_LANES;
+    case PLUMB_SREG_WARPID:
+      return lane / PLUMB_WARP_LANES;
+    case PLUMB_SREG_LANEMASK_EQ:
+      return bit;
+    case PLUMB_SREG_LANEMASK_LT:
+      return below;
+    case PLUMB_SREG_LANEMASK_LE:
+      return below | bit;
+    case PLUMB_SREG_LANEMASK_GT:
+      return ~(below | bit);
+    default:
+      return ~below;
   }
 }
 
@@ -134,12 +155,25 @@ static void exec_sreg(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   plumb_reg r = plumb_inst_results(s->frame->fn, inst)[0];
   uint8_t *lanes = plumb_reg_lanes(br, s->frame, r);
   unsigned bytes = plumb_dtype_bytes(s->frame->fn->reg_types[r]);
+  plumb_sreg which = (plumb_sreg)inst->sub;
+  uint64_t v = 0;
+  bool uniform = uniform_sreg(br, which, &v);
   const uint16_t *list = plumb_lanes_list(on, br->list_room);
-  for (uint32_t i = 0; i < on->count; i++) {
-    uint64_t v = sreg_of_lane(br, (plumb_sreg)inst->sub, list[i]);
-    memcpy(lanes + (size_t)list[i] * bytes, &v, bytes);
+  if (bytes == 4 && on->dense && uniform) {
+    uint32_t *to = (uint32_t *)(void *)lanes;
+    for (uint32_t l = on->lo; l < on->hi; l++) to[l] = (uint32_t)v;
+  } else if (bytes == 4 && on->dense && which <= PLUMB_SREG_TID_Z) {
+    memcpy(lanes + (size_t)on->lo * 4, br->grid->thread[which - PLUMB_SREG_TID_X] + on->lo,
+           (size_t)on->count * 4);
+  } else {
+    for (uint32_t i = 0; i < on->count; i++) {
+      if (!uniform) v = sreg_of_lane(br, which, list[i]);
+      memcpy(lanes + (size_t)list[i] * bytes, &v, bytes);
+    }
   }
   if (br->undef) plumb_undef_clear(s->frame, r, on);
+  if (br->run->options.companions)
+    for (uint32_t i = 0; i < on->count; i++) plumb_companion_set(br, s->frame, r, list[i], NULL);
 }
 
 /* --- arithmetic --- */

@@ -21,6 +21,13 @@
 #define PLUMB_LOCAL_BASE 64u    /* so that a null pointer is no local address */
 #define PLUMB_MAX_SHARED_BYTES (227u * 1024u)
 
+/* One clone of a hot loop a vector extension, chosen when the program is loaded. */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#define PLUMB_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define PLUMB_CLONES __attribute__((noinline))
+#endif
+
 /* --- sets of lanes --- */
 
 typedef struct plumb_lanes {
@@ -141,6 +148,7 @@ struct plumb_grid {
   plumb_launch launch;
   uint32_t lanes; /* a block */
   uint32_t warps;
+  uint32_t *thread[3]; /* x, y, z of every lane */
   uint64_t block_count;
   bool host;
   const uint8_t *params; /* param space */

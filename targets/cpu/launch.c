@@ -295,6 +295,14 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
   g.warps = (g.lanes + PLUMB_WARP_LANES - 1) / PLUMB_WARP_LANES;
   g.block_count = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
   g.races = run->options.check_races;
+  uint32_t *thread = malloc(3 * sizeof *thread * g.lanes);
+  if (!thread) abort();
+  for (uint32_t l = 0; l < g.lanes; l++) {
+    thread[l] = l % launch->block[0];
+    thread[g.lanes + l] = l / launch->block[0] % launch->block[1];
+    thread[2 * g.lanes + l] = l / launch->block[0] / launch->block[1];
+  }
+  for (uint32_t i = 0; i < 3; i++) g.thread[i] = thread + i * g.lanes;
   uses u = {.program = p};
   u.functions = calloc(p->function_count + 1, sizeof(bool));
   u.globals = calloc(p->global_count + 1, sizeof(bool));
@@ -318,14 +326,17 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
     if (run->status == PLUMB_OK) plumb_race_finish(&g);
     plumb_race_grid_destroy(&g);
   }
+  free(thread);
   free(g.shared_offsets);
   free(g.shared_state);
   return status;
 }
 
 void plumb_host_run(plumb_run *run, const plumb_function *fn, const uint64_t *args) {
+  uint32_t thread = 0;
   plumb_grid g = {.run = run,
                   .fn = fn,
+                  .thread = {&thread, &thread, &thread},
                   .lanes = 1,
                   .warps = 1,
                   .block_count = 1,

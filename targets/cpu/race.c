@@ -216,44 +216,75 @@ static bool touch_unit(const touch *t, plumb_race_page *p, size_t i, uint32_t la
   return true;
 }
 
-/* The quick answers for a word: nobody has touched it since the floor, or this changes
- * nothing. Everything else is touch_unit's. */
-static inline bool touch_word(const touch *t, plumb_race_page *p, size_t i, uint32_t lane,
-                              uint64_t address) {
-  uint32_t w = low(p->write[i]), r = low(p->read[i]);
-  bool w_old = time_of(w) < t->floor, r_old = time_of(r) < t->floor;
-  if (p->write_block) return touch_unit(t, p, i, lane, address);
-  if (t->write) {
-    uint32_t mine = lane << PLUMB_TAG_TIME_BITS;
-    if ((w_old || ((w ^ mine) & ~(PLUMB_TAG_TIME | PLUMB_TAG_ATOMIC)) == 0) &&
-        (r_old || ((r ^ mine) & ~(PLUMB_TAG_TIME | PLUMB_TAG_ATOMIC)) == 0) && !t->strong) {
-      p->write[i] = t->pc | mine | t->now;
-      return true;
+/* Lanes list[i ..) as long as they stay in the page and the answer is quick: nobody has
+ * touched the word since the floor, or the access changes nothing. Returns the first i
+ * that needs touch_unit. `start` is the address of the page's word 0. */
+static uint32_t quick_reads(const touch *t, const plumb_race_page *p, uint64_t start, size_t words,
+                            uint64_t base, const uint64_t *offsets, const uint16_t *list,
+                            uint32_t i, uint32_t count) {
+  const uint64_t *w = p->write;
+  uint64_t *r = p->read;
+  const uint32_t floor = t->floor, now = t->now;
+  const uint32_t many = PLUMB_WHO_MANY << PLUMB_TAG_TIME_BITS | now;
+  const uint64_t mine = t->pc | t->strong | now, shift = base - start;
+  for (; i < count; i++) {
+    uint64_t at = (offsets[i] + shift) / 4;
+    if (at >= words || time_of(low(w[at])) >= floor) break;
+    uint32_t tag = low(r[at]) & ~t->strong; /* a strong read adds nothing to a plain one */
+    if (tag == many) continue;
+    uint32_t lane = list[i];
+    if (time_of(tag) < floor) {
+      r[at] = mine | (uint64_t)lane << PLUMB_TAG_TIME_BITS;
+    } else if (tag != ((PLUMB_WHO_WARP + lane / PLUMB_WARP_LANES) << PLUMB_TAG_TIME_BITS | now) &&
+               tag != (lane << PLUMB_TAG_TIME_BITS | now)) {
+      break;
     }
-  } else if (w_old) {
-    if (r_old) {
-      p->read[i] = t->pc | t->strong | lane << PLUMB_TAG_TIME_BITS | t->now;
-      return true;
-    }
-    uint32_t who = who_of(r);
-    if (time_of(r) == t->now && !(r & PLUMB_TAG_ATOMIC) &&
-        (who == PLUMB_WHO_MANY || who == lane || who == PLUMB_WHO_WARP + lane / PLUMB_WARP_LANES))
-      return true;
   }
-  return touch_unit(t, p, i, lane, address);
+  return i;
 }
 
-/* Consecutive words by consecutive lanes, none touched since the floor: vectorises. */
-static bool touch_run(const touch *t, plumb_race_page *p, size_t first, uint32_t lane, uint32_t n) {
-  if (p->by_byte || p->write_block) return false;
-  uint64_t *w = p->write + first, *r = p->read + first;
-  uint32_t busy = 0;
-  for (uint32_t i = 0; i < n; i++)
-    busy |= (uint32_t)(time_of(low(w[i])) >= t->floor) | (uint32_t)(time_of(low(r[i])) >= t->floor);
-  if (busy) return false;
-  uint64_t *to = t->write ? w : r;
-  uint64_t tag = t->pc | t->strong | t->now;
+static uint32_t quick_writes(const touch *t, const plumb_race_page *p, uint64_t start, size_t words,
+                             uint64_t base, const uint64_t *offsets, const uint16_t *list,
+                             uint32_t i, uint32_t count) {
+  uint64_t *w = p->write;
+  const uint64_t *r = p->read;
+  const uint32_t floor = t->floor, who = ~(PLUMB_TAG_TIME | PLUMB_TAG_ATOMIC);
+  const uint64_t shift = base - start;
+  if (t->strong) return i;
+  for (; i < count; i++) {
+    uint64_t at = (offsets[i] + shift) / 4;
+    if (at >= words) break;
+    uint32_t mine = (uint32_t)list[i] << PLUMB_TAG_TIME_BITS, wt = low(w[at]), rt = low(r[at]);
+    if (time_of(wt) >= floor && ((wt ^ mine) & who)) break;
+    if (time_of(rt) >= floor && ((rt ^ mine) & who)) break;
+    w[at] = t->pc | mine | t->now;
+  }
+  return i;
+}
+
+/* Nonzero if any of n words was touched since the floor. */
+PLUMB_CLONES
+static uint64_t busy_words(const uint64_t *w, const uint64_t *r, uint32_t n, uint32_t floor) {
+  uint64_t busy = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    /* floor - 1 - time is negative for a time at or over the floor. */
+    busy |= (uint64_t)(floor - 1) - (w[i] & PLUMB_TAG_TIME);
+    busy |= (uint64_t)(floor - 1) - (r[i] & PLUMB_TAG_TIME);
+  }
+  return busy >> 63;
+}
+
+PLUMB_CLONES
+static void stamp_words(uint64_t *to, uint64_t tag, uint32_t lane, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) to[i] = tag | (uint64_t)(lane + i) << PLUMB_TAG_TIME_BITS;
+}
+
+/* Consecutive words by consecutive lanes, none touched since the floor. */
+static bool touch_run(const touch *t, const plumb_race_page *p, size_t first, uint32_t lane,
+                      uint32_t n) {
+  uint64_t *w = p->write + first, *r = p->read + first;
+  if (busy_words(w, r, n, t->floor)) return false;
+  stamp_words(t->write ? w : r, t->pc | t->strong | t->now, lane, n);
   return true;
 }
 
@@ -281,10 +312,50 @@ static bool touch_span(const touch *t, uint32_t lane, unsigned window, uint64_t 
     if (narrow && !p->by_byte)
       plumb_race_page_by_byte(p, shared ? race->shared_words : PLUMB_RACE_PAGE_WORDS,
                               p->write_block != NULL);
-    bool ok =
-        p->by_byte ? touch_unit(t, p, offset, lane, at) : touch_word(t, p, offset / 4, lane, at);
+    bool ok = touch_unit(t, p, p->by_byte ? offset : offset / 4, lane, at);
     if (!ok) return false;
     done += p->by_byte ? 1 : 4;
+  }
+  return true;
+}
+
+PLUMB_CLONES
+static bool is_run(const uint16_t *list, const uint64_t *offsets, uint32_t count) {
+  uint64_t step = 0;
+  for (uint32_t i = 0; i < count; i++)
+    step |= (offsets[i] ^ (offsets[0] + i * 4ull)) | (uint64_t)(list[i] ^ (list[0] + i));
+  return step == 0;
+}
+
+/* Aligned words, one a lane. */
+static bool touch_words(const touch *t, const uint16_t *list, uint32_t count, bool shared,
+                        uint64_t base, const uint64_t *offsets) {
+  plumb_race *race = t->br->race;
+  bool run = count > 1 && offsets[1] - offsets[0] == 4 && is_run(list, offsets, count);
+  for (uint32_t i = 0; i < count;) {
+    uint64_t at = base + offsets[i];
+    plumb_race_page *p = shared ? &race->shared : find_page(t->br, at);
+    uint64_t start = shared ? plumb_window_base(PLUMB_WINDOW_SHARED)
+                            : at / PLUMB_RACE_PAGE_BYTES * PLUMB_RACE_PAGE_BYTES;
+    size_t words = shared ? race->shared_words : PLUMB_RACE_PAGE_WORDS;
+    size_t word = (size_t)(at - start) / 4;
+    uint32_t n = count - i < words - word ? count - i : (uint32_t)(words - word);
+    bool plain = !p->by_byte && !p->write_block;
+    if (plain && run && touch_run(t, p, word, list[i], n)) {
+      i += n;
+      continue;
+    }
+    uint32_t next = !plain     ? i
+                    : t->write ? quick_writes(t, p, start, words, base, offsets, list, i, count)
+                               : quick_reads(t, p, start, words, base, offsets, list, i, count);
+    if (next == i) {
+      bool ok = p->by_byte ? touch_span(t, list[i],
+                                        shared ? PLUMB_WINDOW_SHARED : PLUMB_WINDOW_GLOBAL, at, 4)
+                           : touch_unit(t, p, word, list[i], at);
+      if (!ok) return false;
+      next++;
+    }
+    i = next;
   }
   return true;
 }
@@ -300,29 +371,8 @@ bool plumb_race_touch(plumb_block_run *br, const plumb_strand *s, const uint16_t
              .pc = (uint64_t)(s->frame->pc_base + s->pc) << 32,
              .strong = how & PLUMB_TOUCH_STRONG ? PLUMB_TAG_ATOMIC : 0,
              .write = how & PLUMB_TOUCH_WRITE};
-  if (size_bytes == 4 && ((base + offsets[0]) & 3) == 0) {
-    uint64_t step = 0;
-    for (uint32_t i = 0; i < count; i++)
-      step |= (offsets[i] ^ (offsets[0] + i * 4ull)) | (list[i] ^ (list[0] + i));
-    bool shared = window == PLUMB_WINDOW_SHARED;
-    for (uint32_t i = 0; i < count;) {
-      uint64_t at = base + offsets[i];
-      plumb_race_page *p = shared ? &race->shared : find_page(br, at);
-      size_t word =
-          shared ? (size_t)(at & UINT32_MAX) / 4 : (size_t)(at % PLUMB_RACE_PAGE_BYTES) / 4;
-      size_t room = shared ? count - i : PLUMB_RACE_PAGE_WORDS - word;
-      uint32_t n = count - i < room ? count - i : (uint32_t)room;
-      if (!step && touch_run(&t, p, word, list[i], n)) {
-        i += n;
-        continue;
-      }
-      if (p->by_byte ? !touch_span(&t, list[i], window, at, 4)
-                     : !touch_word(&t, p, word, list[i], at))
-        return false;
-      i++;
-    }
-    return true;
-  }
+  if (size_bytes == 4 && ((base + offsets[0]) & 3) == 0)
+    return touch_words(&t, list, count, window == PLUMB_WINDOW_SHARED, base, offsets);
   for (uint32_t i = 0; i < count; i++)
     if (!touch_span(&t, list[i], window, base + offsets[i], size_bytes)) return false;
   return true;
@@ -392,11 +442,36 @@ static void add_interval(plumb_intervals *list, const plumb_interval *item) {
   list->items[list->count++] = *item;
 }
 
+/* Zero if all words were touched by one instruction, the lanes going up by `step`. */
+PLUMB_CLONES
+static uint64_t is_one_interval(const uint64_t *tags, size_t n, uint64_t step) {
+  uint64_t differs = 0;
+  for (size_t i = 0; i < n; i++) differs |= tags[i] ^ (tags[0] + i * step);
+  return differs;
+}
+
 static void add_page(plumb_block_run *br, plumb_intervals *list, const plumb_race_page *p,
                      const uint64_t *tags, unsigned kind) {
   size_t units = p->by_byte ? PLUMB_RACE_PAGE_BYTES : PLUMB_RACE_PAGE_WORDS;
   uint32_t unit_bytes = p->by_byte ? 1 : 4;
   plumb_interval run = {0};
+  const uint64_t lane_step = 1ull << PLUMB_TAG_TIME_BITS;
+  if (!busy_words(tags, tags, (uint32_t)units, br->race->start)) return;
+  bool linear = is_one_interval(tags, units, lane_step) == 0 &&
+                who_of(low(tags[0])) + units <= PLUMB_WHO_WARP;
+  if (linear || is_one_interval(tags, units, 0) == 0) {
+    run = (plumb_interval){
+        .address = (p->key - 1) * PLUMB_RACE_PAGE_BYTES,
+        .block = br->index,
+        .size_bytes = PLUMB_RACE_PAGE_BYTES,
+        .pc = (uint32_t)(tags[0] >> 32),
+        .who = (uint16_t)who_of(low(tags[0])),
+        .step = linear,
+        .how = (uint8_t)(kind |
+                         (low(tags[0]) & PLUMB_TAG_ATOMIC ? (unsigned)PLUMB_TOUCH_STRONG : 0u))};
+    add_interval(list, &run);
+    return;
+  }
   for (size_t i = 0; i < units; i++) {
     uint32_t tag = low(tags[i]), pc = (uint32_t)(tags[i] >> 32);
     if (time_of(tag) < br->race->start) {

@@ -26,6 +26,7 @@ typedef struct plumb_clock_entry {
 typedef struct plumb_clock {
   plumb_clock_entry *entries; /* ascending by block */
   uint32_t count, capacity;
+  uint64_t version; /* goes up when something is joined in */
 } plumb_clock;
 
 void plumb_clock_join(plumb_clock *to, const plumb_clock *from);
@@ -59,6 +60,9 @@ typedef struct plumb_lane_clocks {
   plumb_clock pending;  /* read strongly; known after the next fence */
   plumb_clock released; /* known at the last fence; published by strong writes */
   bool has_fenced;
+  uint64_t seen; /* where it acquired last; the version tells whether that clock grew */
+  uint64_t seen_version;
+  bool seen_acquired;
 } plumb_lane_clocks;
 
 struct plumb_race {

@@ -6,6 +6,7 @@
 /* A strand that has taken this many backward branches while others are ready lets
  * them go first; each further budget is twice as long, up to 64 times. */
 #define BUDGET_BACKS 64u
+#define POLLING_BACKS 16u
 
 static const uint16_t *iota(void) {
   static uint16_t numbers[PLUMB_MAX_LANES];
@@ -166,6 +167,12 @@ static bool goes_before(const plumb_strand *a, const plumb_strand *b) {
   return place ? place < 0 : a->tie < b->tie;
 }
 
+/* A loop that polls memory most likely waits for one of the others. */
+static uint32_t budget_of(const plumb_strand *s) {
+  if (s->polled) return POLLING_BACKS;
+  return BUDGET_BACKS << (s->penalty < 6 ? s->penalty : 6);
+}
+
 bool plumb_strand_pick(plumb_block_run *br) {
   plumb_strand *s = br->current;
   if (br->strand_count == 1 && br->strands[0]->state == PLUMB_STRAND_READY) {
@@ -182,7 +189,7 @@ bool plumb_strand_pick(plumb_block_run *br) {
     ready++;
     if (!best || goes_before(o, best)) best = o;
   }
-  if (ready > 1 && best->backs >= BUDGET_BACKS << (best->penalty < 6 ? best->penalty : 6)) {
+  if (ready > 1 && best->backs >= budget_of(best)) {
     best->backs = 0;
     best->penalty++;
     return plumb_strand_pick(br);
