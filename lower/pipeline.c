@@ -12,6 +12,9 @@ const char *plumb_lower_default_pipeline(void) {
          "function-boundary-type-conversion=identity-layout-map},"
          "func.func(convert-linalg-to-parallel-loops),"
          "canonicalize,"
+         /* Blocks of 32 or 32 x 32 threads; without it every iteration is a block of one. */
+         "func.func(scf-parallel-loop-tiling{parallel-loop-tile-sizes=32,32 "
+         "no-min-max-bounds=true}),"
          "func.func(gpu-map-parallel-loops),"
          "convert-parallel-loops-to-gpu,"
          "lower-affine,"
