@@ -253,25 +253,23 @@ typedef struct access {
   bool uniform;     /* all lanes at one place */
 } access;
 
-typedef struct pattern {
-  uint64_t bad;  /* nonzero: some lane is out of bounds or misaligned */
-  uint64_t step; /* zero: each lane right after the one before */
-  uint64_t same; /* zero: all lanes at one place */
-} pattern;
-
+/* Offsets of dense lanes, and whether any is out of bounds or misaligned. `expected` is
+ * the distance between neighbours; *out_differs is zero if it holds for all. */
 PLUMB_CLONES
-static void dense_pattern(uint64_t *restrict off, const uint64_t *restrict from, uint64_t base,
-                          uint64_t limit, uint64_t align, uint64_t size, uint32_t n, pattern *out) {
-  uint64_t bad = 0, step = 0, same = 0, off0 = from[0] - base;
+static uint64_t dense_offsets(uint64_t *restrict off, const uint64_t *restrict from, uint64_t base,
+                              uint64_t limit, uint64_t align, uint64_t expected, uint32_t n,
+                              uint64_t *out_differs) {
+  uint64_t bad = 0, crooked = 0, differs = 0, off0 = from[0] - base;
   for (uint32_t i = 0; i < n; i++) {
     uint64_t o = from[i] - base;
     off[i] = o;
     /* Both are below 2^63 in bounds: the sign bit tells. */
-    bad |= (o | (limit - o)) >> 63 | (o & align);
-    same |= o ^ off0;
-    step |= o ^ (off0 + i * size);
+    bad |= o | (limit - o);
+    crooked |= o;
+    differs |= o ^ (off0 + i * expected);
   }
-  *out = (pattern){bad, step, same};
+  *out_differs = differs;
+  return bad >> 63 | (crooked & align);
 }
 
 /* Fills br->offsets; false if the lanes do not lie in one view, aligned and in bounds. */
@@ -283,11 +281,12 @@ static bool resolve(plumb_block_run *br, access *a) {
   if (a->size_bytes & align) align = a->element_bytes - 1;
   uint32_t n = a->on->count;
   if (a->on->dense) {
-    pattern p;
-    dense_pattern(br->offsets, br->addresses + a->on->lo, base, limit, align, a->size_bytes, n, &p);
-    a->unit_stride = p.step == 0;
-    a->uniform = p.same == 0;
-    return p.bad == 0;
+    uint64_t step = n > 1 ? br->addresses[a->on->lo + 1] - first : 0, differs;
+    uint64_t bad = dense_offsets(br->offsets, br->addresses + a->on->lo, base, limit, align, step,
+                                 n, &differs);
+    a->unit_stride = differs == 0 && (step == a->size_bytes || n == 1);
+    a->uniform = differs == 0 && step == 0;
+    return bad == 0;
   }
   uint64_t bad = 0;
   for (uint32_t i = 0; i < n; i++) {
