@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "frontends/cuda.h"
-#include "tests/unit/check.h"
+#include "check.h"
 
 static LLVMModuleRef parse(LLVMContextRef context, const char *text, size_t length) {
   LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, length, "test");
