@@ -108,12 +108,14 @@ typedef struct plumb_strand {
 
 #define PLUMB_RACE_PAGE_BYTES 1024u
 #define PLUMB_RACE_PAGE_WORDS (PLUMB_RACE_PAGE_BYTES / 4)
+#define PLUMB_RACE_GROUP_WORDS 16u
 
 /* Tags of one stretch of memory, one a word, or one a byte once something narrower than
  * a word has been accessed in it. */
 typedef struct plumb_race_page {
   uint64_t key; /* address / PLUMB_RACE_PAGE_BYTES + 1; 0: free */
   bool by_byte;
+  uint32_t groups; /* bit g: something in words [16 g, 16 g + 16) was touched (global) */
   uint64_t *write, *read;
   uint32_t *write_block, *read_block; /* ordered grids: 1 + linear block, 0 none */
 } plumb_race_page;

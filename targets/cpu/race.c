@@ -82,6 +82,7 @@ static plumb_race_page *page_of(plumb_page_table *t, uint64_t key, bool online) 
     /* A used page's tags are older than the block's start: they read as empty. */
     t->slots[i] = t->free_count ? t->free[--t->free_count] : page_create(online);
     t->slots[i]->key = key;
+    t->slots[i]->groups = 0;
     t->count++;
   }
   return t->slots[i];
@@ -165,6 +166,11 @@ static bool report(plumb_block_run *br, const plumb_strand *s, uint32_t lane, ui
 
 /* --- touching --- */
 
+/* Shared memory has more groups than bits and nobody asks for them. */
+static uint32_t group_of(size_t word) {
+  return 1u << (word / PLUMB_RACE_GROUP_WORDS % (PLUMB_RACE_PAGE_WORDS / PLUMB_RACE_GROUP_WORDS));
+}
+
 typedef struct touch {
   plumb_block_run *br;
   const plumb_strand *s;
@@ -202,6 +208,7 @@ static bool touch_unit(const touch *t, plumb_race_page *p, size_t i, uint32_t la
     return report(t->br, t->s, lane, address, t->write, w, wb, true);
   if (t->write && r_live && conflicts(t, lane, r, rb))
     return report(t->br, t->s, lane, address, true, r, rb, false);
+  p->groups |= group_of(p->by_byte ? i / 4 : i);
   uint64_t *to = t->write ? &p->write[i] : &p->read[i];
   bool merge = t->write ? w_live && wb == block && t->strong && (low(w) & PLUMB_TAG_ATOMIC)
                         : r_live && rb == block;
@@ -219,7 +226,7 @@ static bool touch_unit(const touch *t, plumb_race_page *p, size_t i, uint32_t la
 /* Lanes list[i ..) as long as they stay in the page and the answer is quick: nobody has
  * touched the word since the floor, or the access changes nothing. Returns the first i
  * that needs touch_unit. `start` is the address of the page's word 0. */
-static uint32_t quick_reads(const touch *t, const plumb_race_page *p, uint64_t start, size_t words,
+static uint32_t quick_reads(const touch *t, plumb_race_page *p, uint64_t start, size_t words,
                             uint64_t base, const uint64_t *offsets, const uint16_t *list,
                             uint32_t i, uint32_t count) {
   const uint64_t *w = p->write;
@@ -227,6 +234,7 @@ static uint32_t quick_reads(const touch *t, const plumb_race_page *p, uint64_t s
   const uint32_t floor = t->floor, now = t->now;
   const uint32_t many = PLUMB_WHO_MANY << PLUMB_TAG_TIME_BITS | now;
   const uint64_t mine = t->pc | t->strong | now, shift = base - start;
+  uint32_t groups = 0;
   for (; i < count; i++) {
     uint64_t at = (offsets[i] + shift) / 4;
     if (at >= words || time_of(low(w[at])) >= floor) break;
@@ -235,21 +243,24 @@ static uint32_t quick_reads(const touch *t, const plumb_race_page *p, uint64_t s
     uint32_t lane = list[i];
     if (time_of(tag) < floor) {
       r[at] = mine | (uint64_t)lane << PLUMB_TAG_TIME_BITS;
+      groups |= group_of(at);
     } else if (tag != ((PLUMB_WHO_WARP + lane / PLUMB_WARP_LANES) << PLUMB_TAG_TIME_BITS | now) &&
                tag != (lane << PLUMB_TAG_TIME_BITS | now)) {
       break;
     }
   }
+  p->groups |= groups;
   return i;
 }
 
-static uint32_t quick_writes(const touch *t, const plumb_race_page *p, uint64_t start, size_t words,
+static uint32_t quick_writes(const touch *t, plumb_race_page *p, uint64_t start, size_t words,
                              uint64_t base, const uint64_t *offsets, const uint16_t *list,
                              uint32_t i, uint32_t count) {
   uint64_t *w = p->write;
   const uint64_t *r = p->read;
   const uint32_t floor = t->floor, who = ~(PLUMB_TAG_TIME | PLUMB_TAG_ATOMIC);
   const uint64_t shift = base - start;
+  uint32_t groups = 0;
   if (t->strong) return i;
   for (; i < count; i++) {
     uint64_t at = (offsets[i] + shift) / 4;
@@ -258,7 +269,9 @@ static uint32_t quick_writes(const touch *t, const plumb_race_page *p, uint64_t 
     if (time_of(wt) >= floor && ((wt ^ mine) & who)) break;
     if (time_of(rt) >= floor && ((rt ^ mine) & who)) break;
     w[at] = t->pc | mine | t->now;
+    groups |= group_of(at);
   }
+  p->groups |= groups;
   return i;
 }
 
@@ -280,10 +293,14 @@ static void stamp_words(uint64_t *to, uint64_t tag, uint32_t lane, uint32_t n) {
 }
 
 /* Consecutive words by consecutive lanes, none touched since the floor. */
-static bool touch_run(const touch *t, const plumb_race_page *p, size_t first, uint32_t lane,
-                      uint32_t n) {
+static bool touch_run(const touch *t, plumb_race_page *p, size_t first, uint32_t lane, uint32_t n) {
   uint64_t *w = p->write + first, *r = p->read + first;
   if (busy_words(w, r, n, t->floor)) return false;
+  if (n > PLUMB_RACE_PAGE_WORDS)
+    p->groups = ~0u;
+  else
+    for (uint32_t i = 0; i < n; i += PLUMB_RACE_GROUP_WORDS) p->groups |= group_of(first + i);
+  p->groups |= group_of(first + n - 1);
   stamp_words(t->write ? w : r, t->pc | t->strong | t->now, lane, n);
   return true;
 }
@@ -450,29 +467,30 @@ static uint64_t is_one_interval(const uint64_t *tags, size_t n, uint64_t step) {
   return differs;
 }
 
-static void add_page(plumb_block_run *br, plumb_intervals *list, const plumb_race_page *p,
-                     const uint64_t *tags, unsigned kind) {
-  size_t units = p->by_byte ? PLUMB_RACE_PAGE_BYTES : PLUMB_RACE_PAGE_WORDS;
+/* Units [first, end) of a page. */
+static void add_units(plumb_block_run *br, plumb_intervals *list, const plumb_race_page *p,
+                      const uint64_t *tags, size_t first, size_t end, unsigned kind) {
   uint32_t unit_bytes = p->by_byte ? 1 : 4;
+  uint64_t start = (p->key - 1) * PLUMB_RACE_PAGE_BYTES;
+  size_t units = end - first;
   plumb_interval run = {0};
-  const uint64_t lane_step = 1ull << PLUMB_TAG_TIME_BITS;
-  if (!busy_words(tags, tags, (uint32_t)units, br->race->start)) return;
-  bool linear = is_one_interval(tags, units, lane_step) == 0 &&
-                who_of(low(tags[0])) + units <= PLUMB_WHO_WARP;
-  if (linear || is_one_interval(tags, units, 0) == 0) {
-    run = (plumb_interval){
-        .address = (p->key - 1) * PLUMB_RACE_PAGE_BYTES,
-        .block = br->index,
-        .size_bytes = PLUMB_RACE_PAGE_BYTES,
-        .pc = (uint32_t)(tags[0] >> 32),
-        .who = (uint16_t)who_of(low(tags[0])),
-        .step = linear,
-        .how = (uint8_t)(kind |
-                         (low(tags[0]) & PLUMB_TAG_ATOMIC ? (unsigned)PLUMB_TOUCH_STRONG : 0u))};
+  if (!busy_words(tags + first, tags + first, (uint32_t)units, br->race->start)) return;
+  uint32_t tag0 = low(tags[first]);
+  bool linear = is_one_interval(tags + first, units, 1ull << PLUMB_TAG_TIME_BITS) == 0 &&
+                who_of(tag0) + units <= PLUMB_WHO_WARP;
+  if (linear || is_one_interval(tags + first, units, 0) == 0) {
+    unsigned strong = tag0 & PLUMB_TAG_ATOMIC ? PLUMB_TOUCH_STRONG : 0;
+    run = (plumb_interval){.address = start + first * unit_bytes,
+                           .block = br->index,
+                           .size_bytes = (uint32_t)units * unit_bytes,
+                           .pc = (uint32_t)(tags[first] >> 32),
+                           .who = (uint16_t)who_of(tag0),
+                           .step = linear,
+                           .how = (uint8_t)(kind | strong)};
     add_interval(list, &run);
     return;
   }
-  for (size_t i = 0; i < units; i++) {
+  for (size_t i = first; i < end; i++) {
     uint32_t tag = low(tags[i]), pc = (uint32_t)(tags[i] >> 32);
     if (time_of(tag) < br->race->start) {
       if (run.size_bytes) add_interval(list, &run);
@@ -490,7 +508,7 @@ static void add_page(plumb_block_run *br, plumb_intervals *list, const plumb_rac
       continue;
     }
     if (run.size_bytes) add_interval(list, &run);
-    run = (plumb_interval){.address = (p->key - 1) * PLUMB_RACE_PAGE_BYTES + i * unit_bytes,
+    run = (plumb_interval){.address = start + i * unit_bytes,
                            .block = br->index,
                            .size_bytes = unit_bytes,
                            .pc = pc,
@@ -498,6 +516,19 @@ static void add_page(plumb_block_run *br, plumb_intervals *list, const plumb_rac
                            .how = (uint8_t)how};
   }
   if (run.size_bytes) add_interval(list, &run);
+}
+
+/* Only the groups of words that were touched. */
+static void add_page(plumb_block_run *br, plumb_intervals *list, const plumb_race_page *p,
+                     const uint64_t *tags, unsigned kind) {
+  const size_t groups = PLUMB_RACE_PAGE_WORDS / PLUMB_RACE_GROUP_WORDS;
+  size_t units = PLUMB_RACE_GROUP_WORDS * (p->by_byte ? 4 : 1);
+  for (size_t g = 0; g < groups; g++) {
+    size_t end = g;
+    while (end < groups && p->groups >> end & 1) end++;
+    if (end > g) add_units(br, list, p, tags, g * units, end * units, kind);
+    g = end;
+  }
 }
 
 bool plumb_race_end(plumb_block_run *br) {
