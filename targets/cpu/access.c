@@ -509,7 +509,10 @@ static bool lane_access(plumb_block_run *br, access *a, uint32_t lane, bool writ
     unsigned bytes = a->element_bytes;
     uint8_t data[16], state[16];
     if (write) {
-      bool undefined = br->undef && plumb_undef_get(f, a->regs[e], lane);
+      uint32_t origin = br->undef ? plumb_undef_get(f, a->regs[e], lane) : 0;
+      bool undefined = origin != 0;
+      if (undefined && place.allocation)
+        plumb_undef_leak(br, a->s, lane, place.address, bytes, origin);
       memcpy(data, plumb_operand(br, f, a->regs[e]) + (size_t)lane * bytes, bytes);
       memset(state, undefined ? PLUMB_BYTE_UNINITIALISED : PLUMB_BYTE_INITIALISED, bytes);
       plumb_place_write(br, &place, lane, bytes, data, state);
@@ -626,8 +629,14 @@ static void store_states(plumb_block_run *br, const access *a) {
   if (br->undef) {
     for (uint32_t e = 0; e < a->elements; e++)
       for (uint32_t i = 0; i < a->on->count; i++) {
-        bool undefined = plumb_undef_get(f, a->regs[e], a->list[i]) != 0;
-        if (undefined && a->view.allocation) a->view.allocation->all_initialised = false;
+        uint32_t origin = plumb_undef_get(f, a->regs[e], a->list[i]);
+        bool undefined = origin != 0;
+        if (undefined && a->view.allocation) {
+          a->view.allocation->all_initialised = false;
+          plumb_undef_leak(br, a->s, a->list[i],
+                           a->view.base + br->offsets[i] + e * a->element_bytes, a->element_bytes,
+                           origin);
+        }
         memset(a->view.state + br->offsets[i] + e * a->element_bytes,
                undefined ? PLUMB_BYTE_UNINITIALISED : PLUMB_BYTE_INITIALISED, a->element_bytes);
       }

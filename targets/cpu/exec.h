@@ -128,6 +128,17 @@ typedef struct plumb_run plumb_run;   /* one plumb_machine_call or _launch */
 typedef struct plumb_grid plumb_grid; /* one launch of a kernel, or one host call */
 typedef struct plumb_block_run plumb_block_run;
 
+/* An undefined value that a kernel stored where the caller will read. */
+typedef struct plumb_leak {
+  uint64_t address;
+  uint64_t block;
+  uint32_t size_bytes;
+  uint32_t lane;
+  uint32_t origin; /* 1 + program-wide pc */
+  uint32_t store;  /* program-wide pc */
+  int64_t block_index[3];
+} plumb_leak;
+
 struct plumb_run {
   plumb_machine *machine;
   const plumb_program *program;
@@ -142,6 +153,8 @@ struct plumb_run {
   pthread_mutex_t lock;
   uint64_t *results;
   size_t result_count;
+  plumb_leak *leaks;
+  size_t leak_count, leak_capacity;
 };
 
 struct plumb_grid {
@@ -385,6 +398,12 @@ static inline uint32_t plumb_undef_get(const plumb_frame *f, plumb_reg r, uint32
 /* Traps if operand `r` is undefined in a lane of `on`; `use` completes "is used as ...". */
 bool plumb_undef_check(plumb_block_run *br, const plumb_strand *s, plumb_reg r,
                        const plumb_lanes *on, const char *use);
+
+/* Notes that `bytes` of an undefined value went to global memory. */
+void plumb_undef_leak(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
+                      uint32_t size_bytes, uint32_t origin);
+/* At the end of a run: a place of the caller's that still holds such a value is a trap. */
+void plumb_undef_finish(plumb_run *run);
 
 /* --- companion.c --- */
 

@@ -38,7 +38,10 @@ void plumb_machine_destroy(plumb_machine *m) {
 uint64_t plumb_machine_alloc(plumb_machine *m, uint64_t size_bytes, uint64_t align,
                              const char *name) {
   (void)align; /* every allocation starts at a multiple of 4 GiB */
-  return plumb_memory_alloc(m, size_bytes, name ? plumb_arena_copy_string(m->arena, name) : NULL);
+  uint64_t address =
+      plumb_memory_alloc(m, size_bytes, name ? plumb_arena_copy_string(m->arena, name) : NULL);
+  if (address) plumb_allocation_of(m, address)->from_caller = true;
+  return address;
 }
 
 plumb_status plumb_machine_free(plumb_machine *m, uint64_t address, plumb_diag *diag) {
@@ -216,6 +219,8 @@ static void run_begin(plumb_run *run, plumb_machine *m, const plumb_run_options 
 
 static plumb_status run_end(plumb_run *run, plumb_run_result *out, plumb_diag *diag) {
   plumb_machine *m = run->machine;
+  if (run->trap.kind == PLUMB_TRAP_NONE && run->status == PLUMB_OK) plumb_undef_finish(run);
+  free(run->leaks);
   *out = (plumb_run_result){.trap = run->trap,
                             .counters = run->counters,
                             .results = run->results,

@@ -45,6 +45,7 @@ typedef struct plumb_allocation {
   const char *name;
   bool live;
   bool read_only;
+  bool from_caller;      /* made by plumb_machine_alloc: the caller will read it */
   bool owned_by_program; /* a global of the loaded program */
   bool all_initialised;  /* every byte is initialised: state need not be read */
 } plumb_allocation;

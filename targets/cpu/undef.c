@@ -3,6 +3,7 @@
  * Origins are kept only once a first undefined value has appeared in the block. */
 #include "targets/cpu/exec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 void plumb_undef_set(plumb_block_run *br, plumb_frame *f, plumb_reg r, uint32_t lane,
@@ -36,6 +37,11 @@ void plumb_undef_copy(plumb_block_run *br, plumb_frame *to, plumb_reg result,
     if (plumb_lanes_has(on, l)) plumb_undef_set(br, to, result, l, plumb_undef_get(from, value, l));
 }
 
+static bool is_load(const plumb_inst *origin) {
+  return !origin || origin->op == PLUMB_OP_LOAD || origin->op == PLUMB_OP_ATOMIC ||
+         origin->op == PLUMB_OP_SHFL;
+}
+
 bool plumb_undef_check(plumb_block_run *br, const plumb_strand *s, plumb_reg r,
                        const plumb_lanes *on, const char *use) {
   if (plumb_reg_is_const(r) || !s->frame->origins || !s->frame->origins[r]) return true;
@@ -44,8 +50,7 @@ bool plumb_undef_check(plumb_block_run *br, const plumb_strand *s, plumb_reg r,
     if (!origins[l] || !plumb_lanes_has(on, l)) continue;
     const plumb_function *fn = NULL;
     const plumb_inst *origin = plumb_inst_at(br->run, origins[l] - 1, &fn);
-    bool load = !origin || origin->op == PLUMB_OP_LOAD || origin->op == PLUMB_OP_ATOMIC ||
-                origin->op == PLUMB_OP_SHFL;
+    bool load = is_load(origin);
     plumb_trap_at(
         br, load ? PLUMB_TRAP_UNINITIALISED : PLUMB_TRAP_POISON, s->frame, s->pc, (int32_t)l,
         load ? "a value that was never written is used as %s" : "a poison value is used as %s",
@@ -92,6 +97,79 @@ void plumb_undef_flow(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
     uint32_t origin = origin_of(br, f, inst, operands, br->select_condition, l);
     for (uint32_t i = 0; i < inst->results; i++) plumb_undef_set(br, f, results[i], l, origin);
   }
+}
+
+/* --- what reaches the caller --- */
+
+/* More than a report can use; enough that a place which is overwritten later hides none. */
+#define MAX_LEAKS (1u << 20)
+
+void plumb_undef_leak(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
+                      uint32_t size_bytes, uint32_t origin) {
+  plumb_run *run = br->run;
+  if (br->grid->host) return;
+  pthread_mutex_lock(&run->lock);
+  if (run->leak_count == run->leak_capacity && run->leak_count < MAX_LEAKS) {
+    run->leak_capacity = run->leak_capacity ? run->leak_capacity * 2 : 64;
+    run->leaks = realloc(run->leaks, run->leak_capacity * sizeof *run->leaks);
+    if (!run->leaks) abort();
+  }
+  if (run->leak_count < run->leak_capacity)
+    run->leaks[run->leak_count++] =
+        (plumb_leak){.address = address,
+                     .block = br->index,
+                     .size_bytes = size_bytes,
+                     .lane = lane,
+                     .origin = origin,
+                     .store = s->frame->pc_base + s->pc,
+                     .block_index = {br->block[0], br->block[1], br->block[2]}};
+  pthread_mutex_unlock(&run->lock);
+}
+
+static bool still_undefined(const plumb_run *run, const plumb_leak *leak) {
+  const plumb_allocation *a = plumb_allocation_of(run->machine, leak->address);
+  uint64_t offset = leak->address & UINT32_MAX;
+  return a && a->from_caller && offset + leak->size_bytes <= a->size_bytes &&
+         memchr(a->state + offset, PLUMB_BYTE_UNINITIALISED, leak->size_bytes) != NULL;
+}
+
+/* The lowest address; of one address the last block and lane, so that threads that
+ * finish in another order report the same. */
+static bool is_better(const plumb_leak *a, const plumb_leak *b) {
+  if (!b || a->address != b->address) return !b || a->address < b->address;
+  return a->block != b->block ? a->block > b->block : a->lane >= b->lane;
+}
+
+void plumb_undef_finish(plumb_run *run) {
+  const plumb_leak *best = NULL;
+  for (size_t i = 0; i < run->leak_count; i++)
+    if (still_undefined(run, &run->leaks[i]) && is_better(&run->leaks[i], best))
+      best = &run->leaks[i];
+  if (!best) return;
+  const plumb_function *fn = NULL;
+  const plumb_inst *origin = plumb_inst_at(run, best->origin - 1, &fn);
+  const plumb_inst *store = plumb_inst_at(run, best->store, NULL);
+  const plumb_allocation *a = plumb_allocation_of(run->machine, best->address);
+  plumb_trap *t = &run->trap;
+  *t = (plumb_trap){.kind = is_load(origin) ? PLUMB_TRAP_UNINITIALISED : PLUMB_TRAP_POISON,
+                    .lane = (int32_t)best->lane,
+                    .lane2 = -1,
+                    .address = best->address,
+                    .size_bytes = best->size_bytes,
+                    .allocation = a->name,
+                    .allocation_offset = best->address & UINT32_MAX,
+                    .block2 = {-1, -1, -1}};
+  memcpy(t->block, best->block_index, sizeof t->block);
+  if (fn) t->function = fn->name;
+  if (origin) {
+    t->op = (plumb_op)origin->op;
+    t->location = run->program->locs[origin->loc];
+  }
+  if (store) t->location2 = run->program->locs[store->loc];
+  snprintf(run->trap_message, sizeof run->trap_message,
+           "a value computed from %s ends in %s at offset %llu",
+           is_load(origin) ? "memory that was never written" : "a poison value",
+           a->name ? a->name : "an output", (unsigned long long)t->allocation_offset);
 }
 
 /* --- poison --- */
