@@ -190,6 +190,7 @@ bool plumb_local_reserve(plumb_block_run *br, const plumb_strand *s, uint64_t by
 }
 
 void plumb_local_forget(plumb_block_run *br, const plumb_lanes *on, uint64_t from, uint64_t to) {
+  if (br->undef) plumb_undef_forget(br, on, from, to);
   if (on->dense && from % 8 == 0) {
     for (uint64_t g = from / 8; g * 8 < to; g++)
       memset(br->local_state + (g * br->lanes + on->lo) * 8, 0, (size_t)on->count * 8);
@@ -440,7 +441,10 @@ static bool mark_uninitialised(plumb_block_run *br, const access *a) {
     br->undef = true;
     for (uint32_t e = 0; e < a->elements; e++)
       if (!all_initialised(state + e * a->element_bytes, a->element_bytes))
-        plumb_undef_set(br, f, a->regs[e], a->list[i], f->pc_base + a->s->pc + 1);
+        plumb_undef_set(
+            br, f, a->regs[e], a->list[i],
+            plumb_undef_loaded(br, a->list[i], a->view.base + br->offsets[i] + e * a->element_bytes,
+                               f->pc_base + a->s->pc + 1));
   }
   return true;
 }
@@ -511,6 +515,7 @@ static bool lane_access(plumb_block_run *br, access *a, uint32_t lane, bool writ
     if (write) {
       uint32_t origin = br->undef ? plumb_undef_get(f, a->regs[e], lane) : 0;
       bool undefined = origin != 0;
+      if (undefined) plumb_undef_stored(br, lane, place.address, origin);
       if (undefined && place.allocation)
         plumb_undef_leak(br, a->s, lane, place.address, bytes, origin);
       memcpy(data, plumb_operand(br, f, a->regs[e]) + (size_t)lane * bytes, bytes);
@@ -523,7 +528,8 @@ static bool lane_access(plumb_block_run *br, access *a, uint32_t lane, bool writ
       memcpy(plumb_reg_lanes(br, f, a->regs[e]) + (size_t)lane * bytes, data, bytes);
       if (!all_initialised(state, bytes)) {
         br->undef = true;
-        plumb_undef_set(br, f, a->regs[e], lane, f->pc_base + a->s->pc + 1);
+        plumb_undef_set(br, f, a->regs[e], lane,
+                        plumb_undef_loaded(br, lane, place.address, f->pc_base + a->s->pc + 1));
       }
       if (br->run->options.companions) plumb_companion_load(br, f, a->regs[e], lane, &place, bytes);
     }
@@ -631,6 +637,9 @@ static void store_states(plumb_block_run *br, const access *a) {
       for (uint32_t i = 0; i < a->on->count; i++) {
         uint32_t origin = plumb_undef_get(f, a->regs[e], a->list[i]);
         bool undefined = origin != 0;
+        if (undefined)
+          plumb_undef_stored(br, a->list[i], a->view.base + br->offsets[i] + e * a->element_bytes,
+                             origin);
         if (undefined && a->view.allocation) {
           a->view.allocation->all_initialised = false;
           plumb_undef_leak(br, a->s, a->list[i],

@@ -74,6 +74,7 @@ void plumb_block_destroy_run(plumb_block_run *br) {
   for (size_t i = 0; i < p->const_count; i++) free(br->consts[i]);
   for (int i = 0; i < 4; i++) free(br->scratch[i]);
   plumb_race_destroy(br);
+  plumb_origin_map_destroy(&br->origins);
   plumb_companion_map_destroy(&br->companions);
   free(br->strands);
   free(br->free_frames);
@@ -108,6 +109,7 @@ void plumb_block_start(plumb_block_run *br, uint64_t index) {
   br->block[2] = (uint32_t)(index / g->launch.grid[0] / g->launch.grid[1]);
   br->random = br->run->options.seed * 0x9e3779b97f4a7c15ull + index;
   br->undef = br->watch = false;
+  plumb_origin_map_destroy(&br->origins);
   br->parked_aligned = 0;
   memset(br->barriers, 0, sizeof br->barriers);
   memset(br->effects, 0, br->lanes * sizeof *br->effects);

@@ -128,6 +128,17 @@ typedef struct plumb_run plumb_run;   /* one plumb_machine_call or _launch */
 typedef struct plumb_grid plumb_grid; /* one launch of a kernel, or one host call */
 typedef struct plumb_block_run plumb_block_run;
 
+/* Where undefined values that lie in memory came from: an address (local memory: with
+ * the lane in bits 32 and up) to an origin. Consulted for uninitialised bytes only. */
+typedef struct plumb_origin_map {
+  struct plumb_origin_entry {
+    uint64_t address; /* 0: empty */
+    uint32_t origin;  /* 0: dropped */
+  } *entries;
+  size_t count, capacity;
+} plumb_origin_map;
+void plumb_origin_map_destroy(plumb_origin_map *map);
+
 /* An undefined value that a kernel stored where the caller will read. */
 typedef struct plumb_leak {
   uint64_t address;
@@ -153,6 +164,7 @@ struct plumb_run {
   pthread_mutex_t lock;
   uint64_t *results;
   size_t result_count;
+  plumb_origin_map origins; /* global memory; under `lock` */
   plumb_leak *leaks;
   size_t leak_count, leak_capacity;
 };
@@ -232,8 +244,9 @@ struct plumb_block_run {
   uint32_t parked_aligned; /* lanes that wait at aligned barriers */
   uint32_t *effects;       /* a lane: 1 + pc of an effect made while a warp-mate waited */
 
-  bool undef; /* some value was undefined: origins are carried */
-  bool watch; /* compare before storing, to see whether anything changes */
+  plumb_origin_map origins; /* shared and local memory */
+  bool undef;               /* some value was undefined: origins are carried */
+  bool watch;               /* compare before storing, to see whether anything changes */
   uint64_t changes;
   uint64_t *back_counts; /* a program-wide pc: backward branches taken, when counted */
   uint64_t quantum;      /* backward branches left before yielding */
@@ -399,6 +412,12 @@ static inline uint32_t plumb_undef_get(const plumb_frame *f, plumb_reg r, uint32
 bool plumb_undef_check(plumb_block_run *br, const plumb_strand *s, plumb_reg r,
                        const plumb_lanes *on, const char *use);
 
+/* Keeps the origin of an undefined value that is stored at `address`, and finds it again
+ * when its bytes are loaded (`origin` otherwise). */
+void plumb_undef_stored(plumb_block_run *br, uint32_t lane, uint64_t address, uint32_t origin);
+uint32_t plumb_undef_loaded(plumb_block_run *br, uint32_t lane, uint64_t address, uint32_t origin);
+/* Local memory [from, to) of the lanes is fresh again. */
+void plumb_undef_forget(plumb_block_run *br, const plumb_lanes *on, uint64_t from, uint64_t to);
 /* Notes that `bytes` of an undefined value went to global memory. */
 void plumb_undef_leak(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
                       uint32_t size_bytes, uint32_t origin);

@@ -221,6 +221,7 @@ static plumb_status run_end(plumb_run *run, plumb_run_result *out, plumb_diag *d
   plumb_machine *m = run->machine;
   if (run->trap.kind == PLUMB_TRAP_NONE && run->status == PLUMB_OK) plumb_undef_finish(run);
   free(run->leaks);
+  plumb_origin_map_destroy(&run->origins);
   *out = (plumb_run_result){.trap = run->trap,
                             .counters = run->counters,
                             .results = run->results,

@@ -146,21 +146,6 @@ static bool report(plumb_block_run *br, const plumb_strand *s, uint32_t lane, ui
     br->trap.allocation = a->name;
     br->trap.allocation_offset = address & UINT32_MAX;
   }
-  /* The statement that a report blames is the write. */
-  if (!write && other_write && inst) {
-    plumb_loc reader = br->trap.location;
-    br->trap.location = br->trap.location2;
-    br->trap.location2 = reader;
-    br->trap.function = fn->name;
-    br->trap.op = (plumb_op)inst->op;
-    br->trap.lane = lane2;
-    br->trap.lane2 = (int32_t)lane;
-    for (int i = 0; i < 3; i++) {
-      int64_t mine = br->trap.block[i];
-      br->trap.block[i] = br->trap.block2[i];
-      br->trap.block2[i] = mine;
-    }
-  }
   return false;
 }
 

@@ -99,6 +99,77 @@ void plumb_undef_flow(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   }
 }
 
+/* --- undefined values in memory --- */
+
+static size_t origin_slot(const plumb_origin_map *map, uint64_t address) {
+  size_t mask = map->capacity - 1;
+  size_t i = (size_t)((address * 0x9e3779b97f4a7c15ull) >> 20) & mask;
+  while (map->entries[i].address && map->entries[i].address != address) i = (i + 1) & mask;
+  return i;
+}
+
+static void origin_put(plumb_origin_map *map, uint64_t address, uint32_t origin) {
+  if ((map->count + 1) * 2 > map->capacity) {
+    plumb_origin_map old = *map;
+    map->capacity = old.capacity ? old.capacity * 2 : 256;
+    map->entries = calloc(map->capacity, sizeof *map->entries);
+    if (!map->entries) abort();
+    for (size_t i = 0; i < old.capacity; i++)
+      if (old.entries[i].address)
+        map->entries[origin_slot(map, old.entries[i].address)] = old.entries[i];
+    free(old.entries);
+  }
+  struct plumb_origin_entry *e = &map->entries[origin_slot(map, address)];
+  if (!e->address) map->count++;
+  *e = (struct plumb_origin_entry){address, origin};
+}
+
+static uint32_t origin_get(const plumb_origin_map *map, uint64_t address) {
+  return map->count ? map->entries[origin_slot(map, address)].origin : 0;
+}
+
+void plumb_origin_map_destroy(plumb_origin_map *map) {
+  free(map->entries);
+  *map = (plumb_origin_map){0};
+}
+
+static uint64_t memory_key(uint64_t address, uint32_t lane) {
+  bool local = plumb_window_of(address) == PLUMB_WINDOW_LOCAL;
+  return local ? address | (uint64_t)(lane + 1) << 32 : address;
+}
+
+void plumb_undef_stored(plumb_block_run *br, uint32_t lane, uint64_t address, uint32_t origin) {
+  if (plumb_window_of(address) != PLUMB_WINDOW_GLOBAL) {
+    origin_put(&br->origins, memory_key(address, lane), origin);
+    return;
+  }
+  pthread_mutex_lock(&br->run->lock);
+  origin_put(&br->run->origins, address, origin);
+  pthread_mutex_unlock(&br->run->lock);
+}
+
+uint32_t plumb_undef_loaded(plumb_block_run *br, uint32_t lane, uint64_t address, uint32_t origin) {
+  uint32_t kept;
+  if (plumb_window_of(address) != PLUMB_WINDOW_GLOBAL) {
+    kept = origin_get(&br->origins, memory_key(address, lane));
+  } else {
+    pthread_mutex_lock(&br->run->lock);
+    kept = origin_get(&br->run->origins, address);
+    pthread_mutex_unlock(&br->run->lock);
+  }
+  return kept ? kept : origin;
+}
+
+void plumb_undef_forget(plumb_block_run *br, const plumb_lanes *on, uint64_t from, uint64_t to) {
+  for (size_t i = 0; br->origins.count && i < br->origins.capacity; i++) {
+    struct plumb_origin_entry *e = &br->origins.entries[i];
+    uint32_t lane = (uint32_t)(e->address >> 32 & 0xffffff) - 1, offset = (uint32_t)e->address;
+    if (plumb_window_of(e->address) == PLUMB_WINDOW_LOCAL && offset >= from && offset < to &&
+        lane < br->lanes && plumb_lanes_has(on, lane))
+      e->origin = 0;
+  }
+}
+
 /* --- what reaches the caller --- */
 
 /* More than a report can use; enough that a place which is overwritten later hides none. */
