@@ -98,6 +98,21 @@ typedef struct plumb_intervals {
   size_t count, capacity;
 } plumb_intervals;
 
+static inline uint32_t low(uint64_t tag) {
+  return (uint32_t)tag;
+}
+static inline uint32_t time_of(uint32_t tag) {
+  return tag & PLUMB_TAG_TIME;
+}
+static inline uint32_t who_of(uint32_t tag) {
+  return tag >> PLUMB_TAG_TIME_BITS & 0x7ff;
+}
+
+/* Nonzero if any of n words was touched since the floor. */
+uint64_t plumb_race_busy(const uint64_t *w, const uint64_t *r, uint32_t n, uint32_t floor);
+/* Gives the pages back; their tags are stale from the next block on. */
+void plumb_race_release(plumb_page_table *t);
+void plumb_race_split_block(const plumb_grid *g, uint64_t block, int64_t out[3]);
 /* Whether lane `lane` of br comes after an access with this tag by `block`. */
 bool plumb_clock_ordered(const plumb_block_run *br, uint32_t lane, uint64_t block, uint32_t tag);
 void plumb_race_page_by_byte(plumb_race_page *page, size_t words, bool online);

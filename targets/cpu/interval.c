@@ -1,0 +1,210 @@
+/* Accesses of finished blocks, as intervals, and the conflicts between blocks: those of a
+ * launch are ordered by nothing (see race.h). */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "targets/cpu/race.h"
+
+/* --- the accesses of a finished block --- */
+
+static void add_interval(plumb_intervals *list, const plumb_interval *item) {
+  if (list->count == list->capacity) {
+    list->capacity = list->capacity ? list->capacity * 2 : 1024;
+    list->items = realloc(list->items, list->capacity * sizeof *list->items);
+    if (!list->items) abort();
+  }
+  list->items[list->count++] = *item;
+}
+
+/* Zero if all words were touched by one instruction, the lanes going up by `step`. */
+PLUMB_CLONES
+static uint64_t is_one_interval(const uint64_t *tags, size_t n, uint64_t step) {
+  uint64_t differs = 0;
+  for (size_t i = 0; i < n; i++) differs |= tags[i] ^ (tags[0] + i * step);
+  return differs;
+}
+
+/* Units [first, end) of a page. */
+static void add_units(plumb_block_run *br, plumb_intervals *list, const plumb_race_page *p,
+                      const uint64_t *tags, size_t first, size_t end, unsigned kind) {
+  uint32_t unit_bytes = p->by_byte ? 1 : 4;
+  uint64_t start = (p->key - 1) * PLUMB_RACE_PAGE_BYTES;
+  size_t units = end - first;
+  plumb_interval run = {0};
+  if (!plumb_race_busy(tags + first, tags + first, (uint32_t)units, br->race->start)) return;
+  uint32_t tag0 = low(tags[first]);
+  bool linear = is_one_interval(tags + first, units, 1ull << PLUMB_TAG_TIME_BITS) == 0 &&
+                who_of(tag0) + units <= PLUMB_WHO_WARP;
+  if (linear || is_one_interval(tags + first, units, 0) == 0) {
+    unsigned strong = tag0 & PLUMB_TAG_ATOMIC ? PLUMB_TOUCH_STRONG : 0;
+    run = (plumb_interval){.address = start + first * unit_bytes,
+                           .block = br->index,
+                           .size_bytes = (uint32_t)units * unit_bytes,
+                           .pc = (uint32_t)(tags[first] >> 32),
+                           .who = (uint16_t)who_of(tag0),
+                           .step = linear,
+                           .how = (uint8_t)(kind | strong)};
+    add_interval(list, &run);
+    return;
+  }
+  for (size_t i = first; i < end; i++) {
+    uint32_t tag = low(tags[i]), pc = (uint32_t)(tags[i] >> 32);
+    if (time_of(tag) < br->race->start) {
+      if (run.size_bytes) add_interval(list, &run);
+      run.size_bytes = 0;
+      continue;
+    }
+    unsigned how = kind | (tag & PLUMB_TAG_ATOMIC ? (unsigned)PLUMB_TOUCH_STRONG : 0u);
+    uint32_t n = run.size_bytes / unit_bytes;
+    if (run.size_bytes && run.how == how && run.pc == pc) {
+      if (n == 1 && who_of(tag) == run.who + 1u) run.step = 1;
+      uint32_t expected = run.who + (run.step ? n : 0);
+      if (who_of(tag) != expected && run.who != PLUMB_WHO_MANY)
+        run.who = PLUMB_WHO_MANY, run.step = 0;
+      run.size_bytes += unit_bytes;
+      continue;
+    }
+    if (run.size_bytes) add_interval(list, &run);
+    run = (plumb_interval){.address = start + i * unit_bytes,
+                           .block = br->index,
+                           .size_bytes = unit_bytes,
+                           .pc = pc,
+                           .who = (uint16_t)who_of(tag),
+                           .how = (uint8_t)how};
+  }
+  if (run.size_bytes) add_interval(list, &run);
+}
+
+/* Only the groups of words that were touched. */
+static void add_page(plumb_block_run *br, plumb_intervals *list, const plumb_race_page *p,
+                     const uint64_t *tags, unsigned kind) {
+  const size_t groups = PLUMB_RACE_PAGE_WORDS / PLUMB_RACE_GROUP_WORDS;
+  size_t units = PLUMB_RACE_GROUP_WORDS * (p->by_byte ? 4 : 1);
+  for (size_t g = 0; g < groups; g++) {
+    size_t end = g;
+    while (end < groups && p->groups >> end & 1) end++;
+    if (end > g) add_units(br, list, p, tags, g * units, end * units, kind);
+    g = end;
+  }
+}
+
+bool plumb_race_end(plumb_block_run *br) {
+  plumb_race *r = br->race;
+  if (!r || br->grid->online || br->grid->block_count == 1) {
+    if (r) plumb_race_release(&r->pages);
+    return true;
+  }
+  plumb_intervals own = {0};
+  for (size_t i = 0; i < r->pages.capacity; i++) {
+    const plumb_race_page *p = r->pages.slots[i];
+    if (!p) continue;
+    add_page(br, &own, p, p->write, PLUMB_TOUCH_WRITE);
+    add_page(br, &own, p, p->read, PLUMB_TOUCH_READ);
+  }
+  plumb_race_release(&r->pages);
+  memset(r->cache, 0, sizeof r->cache);
+  pthread_mutex_lock(&br->run->lock);
+  plumb_intervals *all = br->grid->intervals;
+  for (size_t i = 0; i < own.count; i++) add_interval(all, &own.items[i]);
+  pthread_mutex_unlock(&br->run->lock);
+  free(own.items);
+  return true;
+}
+
+/* --- conflicts between blocks --- */
+
+static int by_address(const void *a, const void *b) {
+  const plumb_interval *x = a, *y = b;
+  if (x->address != y->address) return x->address < y->address ? -1 : 1;
+  if (x->block != y->block) return x->block < y->block ? -1 : 1;
+  return (int)x->how - (int)y->how;
+}
+
+/* The two intervals that reach furthest, of different blocks. */
+typedef struct reach {
+  const plumb_interval *first, *second;
+} reach;
+
+static uint64_t end_of(const plumb_interval *i) {
+  return i ? i->address + i->size_bytes : 0;
+}
+
+static void extend(reach *r, const plumb_interval *i) {
+  if (!r->first || r->first->block == i->block) {
+    if (end_of(i) > end_of(r->first)) r->first = i;
+  } else if (end_of(i) > end_of(r->first)) {
+    r->second = r->first;
+    r->first = i;
+  } else if (end_of(i) > end_of(r->second)) {
+    r->second = i;
+  }
+}
+
+static void fill_party(const plumb_grid *g, const plumb_interval *i, uint64_t address,
+                       int64_t block[3], int32_t *lane, plumb_loc *loc, const plumb_inst **inst,
+                       const plumb_function **fn) {
+  plumb_race_split_block(g, i->block, block);
+  *lane =
+      i->who < PLUMB_WHO_WARP ? (int32_t)(i->who + (i->step ? (address - i->address) / 4 : 0)) : -1;
+  *inst = plumb_inst_at(g->run, i->pc, fn);
+  if (*inst) *loc = g->run->program->locs[(*inst)->loc];
+}
+
+static void report_blocks(plumb_grid *g, const plumb_interval *a, const plumb_interval *b,
+                          uint64_t address) {
+  plumb_run *run = g->run;
+  if (!(a->how & PLUMB_TOUCH_WRITE)) { /* the write is what a report blames */
+    const plumb_interval *swap = a;
+    a = b;
+    b = swap;
+  }
+  plumb_trap *t = &run->trap;
+  *t = (plumb_trap){.kind = PLUMB_TRAP_RACE, .address = address, .size_bytes = 4};
+  const plumb_inst *inst = NULL, *other = NULL;
+  const plumb_function *fn = NULL, *other_fn = NULL;
+  fill_party(g, a, address, t->block, &t->lane, &t->location, &inst, &fn);
+  fill_party(g, b, address, t->block2, &t->lane2, &t->location2, &other, &other_fn);
+  t->function = fn ? fn->name : g->fn->name;
+  t->op = inst ? (plumb_op)inst->op : PLUMB_OP_STORE;
+  plumb_allocation *allocation = plumb_allocation_of(run->machine, address);
+  if (allocation) t->allocation = allocation->name;
+  t->allocation_offset = address & UINT32_MAX;
+  snprintf(run->trap_message, sizeof run->trap_message,
+           "write by block (%lld, %lld, %lld) and %s by block (%lld, %lld, %lld) are not ordered",
+           (long long)t->block[0], (long long)t->block[1], (long long)t->block[2],
+           b->how & PLUMB_TOUCH_WRITE ? "write" : "read", (long long)t->block2[0],
+           (long long)t->block2[1], (long long)t->block2[2]);
+}
+
+void plumb_race_finish(plumb_grid *g) {
+  plumb_intervals *all = g->intervals;
+  if (!all || all->count < 2 || g->run->trap.kind != PLUMB_TRAP_NONE) return;
+  qsort(all->items, all->count, sizeof *all->items, by_address);
+  reach reaches[4] = {{0}}; /* by how */
+  for (size_t i = 0; i < all->count; i++) {
+    const plumb_interval *item = &all->items[i];
+    for (unsigned how = 0; how < 4; how++) {
+      if (!((how | item->how) & PLUMB_TOUCH_WRITE)) continue;
+      if (how & item->how & PLUMB_TOUCH_STRONG) continue;
+      const plumb_interval *other = reaches[how].first;
+      if (other && other->block == item->block) other = reaches[how].second;
+      if (end_of(other) > item->address) {
+        report_blocks(g, other, item, item->address);
+        return;
+      }
+    }
+    extend(&reaches[item->how], item);
+  }
+}
+
+void plumb_race_grid_destroy(plumb_grid *g) {
+  if (g->intervals) free(g->intervals->items);
+  free(g->intervals);
+  if (g->online) {
+    plumb_page_table_destroy(&g->online->pages);
+    plumb_clock_map_destroy(&g->online->published);
+    free(g->online);
+  }
+  g->intervals = NULL;
+  g->online = NULL;
+}

@@ -1,0 +1,199 @@
+/* Finding what an address names: views, places, local memory, and the messages when it
+ * names nothing. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "targets/cpu/exec.h"
+
+#define MAX_LOCAL_KERNEL_BYTES (512ull << 10) /* CUDA C programming guide, 16: a thread's limit */
+#define MAX_LOCAL_HOST_BYTES (1ull << 30)
+
+bool plumb_view_find(plumb_block_run *br, uint64_t address, plumb_view *out) {
+  const plumb_grid *g = br->grid;
+  unsigned window = plumb_window_of(address);
+  *out = (plumb_view){.window = window, .base = plumb_window_base(window), .check_state = true};
+  switch (window) {
+    case PLUMB_WINDOW_GLOBAL: {
+      plumb_allocation *a = plumb_allocation_of(br->machine, address);
+      if (!a) return false;
+      out->base = address & ~(uint64_t)UINT32_MAX;
+      out->size_bytes = a->size_bytes;
+      out->data = a->data;
+      out->state = a->state;
+      out->allocation = a;
+      out->read_only = a->read_only;
+      out->check_state = !a->all_initialised;
+      return true;
+    }
+    case PLUMB_WINDOW_SHARED:
+      out->size_bytes = g->shared_bytes;
+      out->data = br->shared;
+      out->state = br->shared_state;
+      return !g->host;
+    case PLUMB_WINDOW_PARAM:
+      out->size_bytes = g->fn->param_bytes;
+      out->data = (uint8_t *)(uintptr_t)g->params;
+      out->state = (uint8_t *)(uintptr_t)g->params_state;
+      out->read_only = true;
+      return g->params != NULL;
+    default:
+      return false;
+  }
+}
+
+static void describe_place(plumb_block_run *br, uint64_t address, uint64_t size_bytes, char *out,
+                           size_t room) {
+  int64_t offset = 0;
+  const plumb_allocation *a = plumb_memory_nearest(br->machine, address, &offset);
+  unsigned long long plain = address & (~0ull >> 8);
+  static const char *const windows[] = {"global", "shared", "local", "const", "param", "function"};
+  unsigned window = plumb_window_of(address);
+  if (!a) {
+    snprintf(out, room, "%s address 0x%llx", window < 6 ? windows[window] : "wild", plain);
+    return;
+  }
+  br->trap.allocation = a->name;
+  br->trap.allocation_offset = (uint64_t)offset;
+  const char *name = a->name ? a->name : "an allocation";
+  if (!a->live)
+    snprintf(out, room, "offset %lld of %s, which has been freed", (long long)offset, name);
+  else if (offset < 0)
+    snprintf(out, room, "%lld bytes before the start of %s", (long long)-offset, name);
+  else if ((uint64_t)offset + size_bytes <= a->size_bytes)
+    snprintf(out, room, "offset %lld of %s", (long long)offset, name);
+  else
+    snprintf(out, room, "offset %lld of %s, which has %llu bytes", (long long)offset, name,
+             (unsigned long long)a->size_bytes);
+}
+
+static bool trap_access(plumb_block_run *br, plumb_trap_kind kind, const plumb_strand *s,
+                        uint32_t lane, uint64_t address, uint64_t size_bytes, const char *what) {
+  if (br->trapped) return false;
+  const plumb_inst *inst = &s->frame->fn->insts[s->pc];
+  plumb_trap_at(br, kind, s->frame, s->pc, (int32_t)lane, "%s", "");
+  br->trap.address = address;
+  br->trap.size_bytes = size_bytes;
+  char place[256];
+  describe_place(br, address, size_bytes, place, sizeof place);
+  snprintf(br->trap_message, sizeof br->trap_message, "%s of %llu bytes at %s%s",
+           plumb_op_table[inst->op].mnemonic, (unsigned long long)size_bytes, place, what);
+  return false;
+}
+
+bool plumb_trap_bounds(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
+                       uint64_t size_bytes) {
+  return trap_access(br, PLUMB_TRAP_OUT_OF_BOUNDS, s, lane, address, size_bytes,
+                     ": outside every allocation");
+}
+
+bool plumb_trap_misaligned(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
+                           uint64_t address, uint64_t size_bytes) {
+  return trap_access(br, PLUMB_TRAP_MISALIGNED, s, lane, address, size_bytes,
+                     ": not a multiple of the access size");
+}
+
+uint8_t *plumb_local_granule(const plumb_block_run *br, uint8_t *of, uint32_t lane, uint64_t off) {
+  return of + ((off >> 3) * br->lanes + lane) * 8 + (off & 7);
+}
+
+bool plumb_has_gap(const uint8_t *state, uint64_t size_bytes) {
+  for (uint64_t i = 0; i < size_bytes; i++)
+    if (state[i] == PLUMB_BYTE_GAP) return true;
+  return false;
+}
+
+bool plumb_place_find(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
+                      uint64_t size_bytes, bool write, plumb_place *out) {
+  *out = (plumb_place){.address = address, .window = plumb_window_of(address)};
+  if (out->window == PLUMB_WINDOW_LOCAL) {
+    uint64_t off = address - plumb_window_base(PLUMB_WINDOW_LOCAL);
+    if (off < PLUMB_LOCAL_BASE || off > br->local_top[lane] ||
+        size_bytes > br->local_top[lane] - off)
+      return plumb_trap_bounds(br, s, lane, address, size_bytes);
+    return true;
+  }
+  plumb_view view;
+  if (!plumb_view_find(br, address, &view) || address - view.base > view.size_bytes ||
+      size_bytes > view.size_bytes - (address - view.base))
+    return plumb_trap_bounds(br, s, lane, address, size_bytes);
+  uint64_t off = address - view.base;
+  out->data = view.data + off;
+  out->state = view.state + off;
+  out->allocation = view.allocation;
+  if (out->window == PLUMB_WINDOW_SHARED && plumb_has_gap(out->state, size_bytes))
+    return plumb_trap_bounds(br, s, lane, address, size_bytes);
+  if (write && view.read_only)
+    return trap_access(br, PLUMB_TRAP_READ_ONLY, s, lane, address, size_bytes,
+                       ", which is read-only");
+  return true;
+}
+
+void plumb_place_read(const plumb_block_run *br, const plumb_place *place, uint32_t lane,
+                      uint64_t size_bytes, uint8_t *data, uint8_t *state) {
+  if (place->data) {
+    memcpy(data, place->data, size_bytes);
+    memcpy(state, place->state, size_bytes);
+    return;
+  }
+  uint64_t off = place->address - plumb_window_base(PLUMB_WINDOW_LOCAL);
+  for (uint64_t i = 0; i < size_bytes; i++) {
+    data[i] = *plumb_local_granule(br, br->local, lane, off + i);
+    state[i] = *plumb_local_granule(br, br->local_state, lane, off + i);
+  }
+}
+
+void plumb_place_write(plumb_block_run *br, const plumb_place *place, uint32_t lane,
+                       uint64_t size_bytes, const uint8_t *data, const uint8_t *state) {
+  if (place->data) {
+    if (!br->watch || memcmp(place->data, data, size_bytes) != 0) br->changes++;
+    memmove(place->data, data, size_bytes);
+    memmove(place->state, state, size_bytes);
+    if (place->allocation && place->allocation->all_initialised &&
+        memchr(state, PLUMB_BYTE_UNINITIALISED, size_bytes))
+      place->allocation->all_initialised = false;
+    return;
+  }
+  uint64_t off = place->address - plumb_window_base(PLUMB_WINDOW_LOCAL);
+  for (uint64_t i = 0; i < size_bytes; i++) {
+    uint8_t *at = plumb_local_granule(br, br->local, lane, off + i);
+    if (*at != data[i]) br->changes++;
+    *at = data[i];
+    *plumb_local_granule(br, br->local_state, lane, off + i) = state[i];
+  }
+}
+
+/* --- local memory --- */
+
+bool plumb_local_reserve(plumb_block_run *br, const plumb_strand *s, uint64_t bytes) {
+  if (bytes <= br->local_bytes) return true;
+  uint64_t limit = br->grid->host ? MAX_LOCAL_HOST_BYTES : MAX_LOCAL_KERNEL_BYTES;
+  if (bytes > limit)
+    return plumb_trap_at(br, PLUMB_TRAP_STACK_OVERFLOW, s->frame, s->pc, (int32_t)s->lanes.lo,
+                         "%llu bytes of local memory are needed, %llu are allowed",
+                         (unsigned long long)bytes, (unsigned long long)limit);
+  uint64_t grown = br->local_bytes * 2 > bytes ? br->local_bytes * 2 : bytes;
+  if (grown > limit) grown = limit;
+  grown = (grown + 63) / 64 * 64;
+  uint8_t *data = realloc(br->local, grown * br->lanes);
+  uint8_t *state = realloc(br->local_state, grown * br->lanes);
+  if (!data || !state) abort();
+  memset(data + br->local_bytes * br->lanes, 0, (grown - br->local_bytes) * br->lanes);
+  memset(state + br->local_bytes * br->lanes, 0, (grown - br->local_bytes) * br->lanes);
+  br->local = data;
+  br->local_state = state;
+  br->local_bytes = grown;
+  return true;
+}
+
+void plumb_local_forget(plumb_block_run *br, const plumb_lanes *on, uint64_t from, uint64_t to) {
+  if (br->undef) plumb_undef_forget(br, on, from, to);
+  if (on->dense && from % 8 == 0) {
+    for (uint64_t g = from / 8; g * 8 < to; g++)
+      memset(br->local_state + (g * br->lanes + on->lo) * 8, 0, (size_t)on->count * 8);
+    return;
+  }
+  const uint16_t *list = plumb_lanes_list(on, br->list_room);
+  for (uint32_t i = 0; i < on->count; i++)
+    for (uint64_t off = from; off < to; off++)
+      *plumb_local_granule(br, br->local_state, list[i], off) = PLUMB_BYTE_UNINITIALISED;
+}
