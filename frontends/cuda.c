@@ -340,3 +340,8 @@ plumb_status plumb_cuda_to_ptx(plumb_arena *arena, const plumb_cuda_options *opt
   push_nvcc_numerics(arena, &a, options);
   return compile(arena, &a, "nvcc", source, out_ptx, out_length, diag);
 }
+
+const char *plumb_cuda_libdevice(plumb_arena *arena) {
+  const char *toolkit = plumb_cuda_toolkit(arena);
+  return toolkit ? plumb_arena_printf(arena, "%s/nvvm/libdevice/libdevice.10.bc", toolkit) : NULL;
+}

@@ -39,6 +39,9 @@ plumb_cuda_numerics plumb_cuda_read_numerics(const plumb_cuda_options *options);
  * cuda/nvidia/cu13 beside the executable's build folder. NULL if there is none. */
 const char *plumb_cuda_toolkit(plumb_arena *arena);
 
+/* The path of the toolkit's libdevice.10.bc; NULL without a toolkit. */
+const char *plumb_cuda_libdevice(plumb_arena *arena);
+
 /* The first line of `nvcc --version`'s release or clang's version, for the report;
  * NULL where the compiler is absent. */
 const char *plumb_cuda_clang_version(plumb_arena *arena);

@@ -39,7 +39,7 @@ static void add_inst(hasher *h, const plumb_program *p, const plumb_function *f,
                      const plumb_inst *inst) {
   add_word(h, inst->op | (uint64_t)inst->type << 16 | (uint64_t)inst->type2 << 24 |
                   (uint64_t)inst->round << 32 | (uint64_t)inst->space << 40 |
-                  (uint64_t)inst->sub << 48);
+                  (uint64_t)inst->sub << 48 | (uint64_t)inst->align_log2 << 56);
   add_word(h, inst->flags | (uint64_t)inst->results << 32 | (uint64_t)inst->operands << 48);
   add_word(h, inst->target | (uint64_t)inst->target2 << 32);
   bool text = inst->op == PLUMB_OP_CALL || inst->op == PLUMB_OP_LAUNCH ||

@@ -195,8 +195,9 @@ typedef struct plumb_inst {
   uint8_t round;      /* plumb_round */
   uint8_t space;      /* plumb_space */
   uint8_t sub;        /* op's own enumeration */
-  uint8_t align_log2; /* LOAD, STORE: promised alignment; checked by the executor
-                         only as the natural alignment of the whole access */
+  uint8_t align_log2; /* LOAD, STORE, MEMCPY's destination: what the source promises of
+                         the address (0: nothing); a broken promise is `misaligned`.
+                         The natural alignment of a whole access is checked anyway */
   uint32_t flags;     /* plumb_flag */
   plumb_reg guard;    /* i1 register or PLUMB_NO_REG */
   uint32_t first;     /* fn->regs_used[first ...]: results, then operands */

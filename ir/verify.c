@@ -172,6 +172,8 @@ static bool sub_ok(const plumb_inst *inst) {
              inst->operands == (inst->sub == PLUMB_ATOMIC_CAS ? 3 : 2) && inst->results <= 1;
     case PLUMB_OP_REDUX:
       return inst->sub < PLUMB_ATOMIC_COUNT;
+    case PLUMB_OP_MEMCPY:
+      return inst->sub < 32;
     case PLUMB_OP_BARRIER:
       return inst->sub < PLUMB_BARRIER_COUNT && inst->operands >= 2;
     case PLUMB_OP_SHFL:
@@ -235,7 +237,8 @@ static plumb_status check_inst(const place *at) {
   if (inst->op >= PLUMB_OP_COUNT) return reject(at, "unknown operation");
   const plumb_op_info *info = &plumb_op_table[inst->op];
   if (inst->type >= PLUMB_DTYPE_COUNT || inst->type2 >= PLUMB_DTYPE_COUNT ||
-      inst->round >= PLUMB_ROUND_COUNT || inst->space >= PLUMB_SPACE_COUNT)
+      inst->round >= PLUMB_ROUND_COUNT || inst->space >= PLUMB_SPACE_COUNT ||
+      inst->align_log2 >= 32)
     return reject(at, "a field is out of range");
   if ((size_t)inst->first + inst->results + inst->operands > at->f->used_count)
     return reject(at, "its operand list does not exist");

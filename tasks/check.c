@@ -43,13 +43,11 @@ static void add_note(check *k, const char *note) {
 /* --- making the ladders --- */
 
 static plumb_lower_options lower_options(check *k, const plumb_task_side *s) {
-  const char *toolkit = plumb_cuda_toolkit(k->arena);
   plumb_lower_options o = {.arch = s->arch ? s->arch : "sm_90",
                            .pipeline = s->pipeline,
                            .llvm_pipeline = s->llvm_pipeline,
                            .to_ptx = true};
-  if (toolkit)
-    o.libdevice = plumb_arena_printf(k->arena, "%s/nvvm/libdevice/libdevice.10.bc", toolkit);
+  o.libdevice = plumb_cuda_libdevice(k->arena);
   return o;
 }
 
@@ -187,27 +185,21 @@ static void lower_verdict(plumb_stage_report *s, plumb_verdict verdict) {
 static void judge_output(check *k, plumb_stage_report *s, const plumb_case *c, size_t tensor,
                          const plumb_outcome *expected, const plumb_outcome *actual) {
   const plumb_array *e = &expected->outputs[tensor], *a = &actual->outputs[tensor];
-  if (!e->data || !a->data) return;
+  if (k->task->tensors[tensor].role == PLUMB_ROLE_INPUT) return;
+  if (!e->data || !a->data) {
+    lower_verdict(s, PLUMB_VERDICT_UNDECIDED);
+    s->why_undecided =
+        plumb_arena_printf(k->arena, "output %s was not produced", k->task->tensors[tensor].name);
+    return;
+  }
   const plumb_budget *budgets = expected->budgets[tensor];
   plumb_comparison r = plumb_compare(e->type, e->count, e->data, a->data,
                                      actual->initialised[tensor], budgets, &k->report->accept);
-  if (r.max_ulp > s->max_ulp) s->max_ulp = r.max_ulp;
-  if (r.max_abs > s->max_abs) s->max_abs = r.max_abs;
-  if (r.max_rel > s->max_rel) s->max_rel = r.max_rel;
-  if (r.worst != SIZE_MAX && (r.verdict > s->verdict || !s->worst_output)) {
-    s->worst_output = k->task->tensors[tensor].name;
-    s->worst_index = r.worst;
+  if (plumb_stage_report_add(s, &r, k->task->tensors[tensor].name, budgets)) {
     s->worst_index_text = index_text(k->arena, e, r.worst);
-    s->worst_expected = r.worst_expected;
-    s->worst_actual = r.worst_actual;
     s->worst_shape = plumb_task_shape_text(k->arena, k->task, &c->shape);
     s->worst_fill = fill_text(k, c->fill_index);
-    s->has_budget = budgets != NULL;
-    if (budgets) s->worst_budget = budgets[r.worst];
   }
-  if (r.verdict == PLUMB_VERDICT_UNDECIDED && !s->why_undecided)
-    s->why_undecided = "an element differs, and no finite budget could be derived for it";
-  lower_verdict(s, r.verdict);
 }
 
 /* What one run of one stage says, beside the reference's stage 0. */
@@ -303,7 +295,7 @@ static plumb_status run_case(check *k, plumb_task_shape shape, size_t fill_index
   if (status == PLUMB_OK && first->program) {
     plumb_outcome expected;
     bool companions =
-        !k->report->accept.tolerance && k->report->accept.level == PLUMB_VERDICT_BOUNDED;
+        !k->report->accept.tolerance && k->report->accept.level != PLUMB_VERDICT_IDENTICAL;
     execute(k, scratch, &k->sides[0], first, c, companions, &expected);
     bool usable = expected.status == PLUMB_OK && expected.trap.kind == PLUMB_TRAP_NONE;
     if (expected.status == PLUMB_BAD_INPUT) {
@@ -378,12 +370,30 @@ static bool stage_accepted(const plumb_report *r, const plumb_stage_report *s) {
   return s->verdict <= (r->accept.tolerance ? PLUMB_VERDICT_BOUNDED : r->accept.level);
 }
 
+/* What no run has shown is undecided: a stage that never ran, and the levels between
+ * identical and bounded, which need tags beside the values. */
+static void settle_stage(const plumb_report *r, plumb_stage_report *s) {
+  bool symbolic =
+      r->accept.level == PLUMB_VERDICT_REASSOCIATED || r->accept.level == PLUMB_VERDICT_ALGEBRAIC;
+  const char *why = NULL;
+  if (s->verdict < PLUMB_VERDICT_UNDECIDED && !s->cases)
+    why = "it was never executed: stage 0 of the reference gave no values to compare with";
+  else if (s->verdict == PLUMB_VERDICT_BOUNDED && symbolic && !r->accept.tolerance)
+    why =
+        "values differ inside the derived budget; whether only the order of operations "
+        "differs is not examined";
+  if (!why) return;
+  s->verdict = PLUMB_VERDICT_UNDECIDED;
+  s->why_undecided = why;
+}
+
 /* The verdict of the whole is that of its worst stage. Blame: the first stage of a
  * ladder that traps or diverges, the candidate's side first, since the question is the
  * translation; where there is none, the first that is undecided. */
 static void conclude(check *k) {
   plumb_report *r = k->report;
   r->blamed = -1;
+  for (size_t i = 0; i < r->stage_count; i++) settle_stage(r, &r->stages[i]);
   for (size_t i = 0; i < r->stage_count; i++)
     if (r->stages[i].verdict > r->verdict) r->verdict = r->stages[i].verdict;
   if (!r->cases && r->verdict < PLUMB_VERDICT_UNDECIDED) r->verdict = PLUMB_VERDICT_UNDECIDED;

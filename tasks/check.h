@@ -11,7 +11,6 @@
 typedef struct plumb_check_options {
   uint64_t seed;
   int jobs;
-  bool quiet;
   const char *save; /* folder for the stages, or NULL */
   const char *command;
   /* Called before a stage runs (may be NULL). */

@@ -78,10 +78,6 @@ typedef struct session {
   plumb_outcome *out;
 } session;
 
-static void outcome_fail(plumb_outcome *out, plumb_status status) {
-  out->status = status;
-}
-
 static size_t array_bytes(const plumb_array *a) {
   return a->count * plumb_dtype_bytes(a->type);
 }
@@ -231,6 +227,31 @@ static plumb_status plan_results(plumb_arena *arena, const plumb_task *task,
   return PLUMB_OK;
 }
 
+static bool names(const int *tensors, size_t count, size_t tensor) {
+  for (size_t i = 0; i < count; i++)
+    if (tensors[i] == (int)tensor) return true;
+  return false;
+}
+
+/* An output that the reference does not give would be compared with nothing. */
+static plumb_status check_covered(const plumb_task *task, const plumb_call_plan *plan,
+                                  plumb_diag *diag) {
+  size_t outputs = 0;
+  for (size_t i = 0; i < task->tensor_count; i++) {
+    if (task->tensors[i].role == PLUMB_ROLE_INPUT) continue;
+    outputs++;
+    if (!names(plan->result_tensors, plan->result_count, i) &&
+        !names(plan->input_tensors, plan->input_count, i))
+      return plumb_fail(diag, PLUMB_BAD_INPUT, task->path, task->tensors[i].line, 0,
+                        "output %s: the reference neither returns nor takes it",
+                        task->tensors[i].name);
+  }
+  if (!outputs)
+    return plumb_fail(diag, PLUMB_BAD_INPUT, task->path, 0, 0,
+                      "no tensor has 'role: output' or 'role: inout': there is nothing to compare");
+  return PLUMB_OK;
+}
+
 plumb_status plumb_call_plan_create(plumb_arena *arena, const plumb_task *task, const char *text,
                                     plumb_call_plan *out_plan, plumb_diag *diag) {
   *out_plan = (plumb_call_plan){.entry = task->reference.entry};
@@ -245,7 +266,8 @@ plumb_status plumb_call_plan_create(plumb_arena *arena, const plumb_task *task, 
   mlirContextDestroy(context);
   PLUMB_TRY(status);
   PLUMB_TRY(plan_inputs(arena, task, &signature, out_plan, diag));
-  return plan_results(arena, task, &signature, out_plan, diag);
+  PLUMB_TRY(plan_results(arena, task, &signature, out_plan, diag));
+  return check_covered(task, out_plan, diag);
 }
 
 static plumb_status scalar_bits(session *s, plumb_task_expression e, plumb_dtype type,
@@ -349,7 +371,7 @@ void plumb_execute_host(plumb_arena *arena, const plumb_stage *stage, const plum
                         const plumb_call_plan *plan, const plumb_run_options *options,
                         plumb_outcome *out) {
   session s = session_begin(arena, c, out);
-  outcome_fail(out, host_run(&s, stage, plan, options));
+  out->status = host_run(&s, stage, plan, options);
   if (s.machine) plumb_machine_destroy(s.machine);
 }
 
@@ -443,6 +465,6 @@ static plumb_status kernel_run(session *s, const plumb_stage *stage,
 void plumb_execute_kernel(plumb_arena *arena, const plumb_stage *stage, const plumb_case *c,
                           const plumb_run_options *options, plumb_outcome *out) {
   session s = session_begin(arena, c, out);
-  outcome_fail(out, kernel_run(&s, stage, options));
+  out->status = kernel_run(&s, stage, options);
   if (s.machine) plumb_machine_destroy(s.machine);
 }

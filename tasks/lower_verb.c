@@ -22,9 +22,7 @@ static plumb_status make_ladder(lowering *l) {
                                  .pipeline = o->pipeline,
                                  .llvm_pipeline = o->llvm_pipeline,
                                  .to_ptx = o->to_ptx};
-  const char *toolkit = plumb_cuda_toolkit(l->arena);
-  if (toolkit)
-    options.libdevice = plumb_arena_printf(l->arena, "%s/nvvm/libdevice/libdevice.10.bc", toolkit);
+  options.libdevice = plumb_cuda_libdevice(l->arena);
   l->ladder = plumb_ladder_create(l->arena, o->files[0]);
   for (size_t i = 0; i < o->file_count; i++) {
     const char *path = o->files[i];
@@ -87,22 +85,10 @@ static void judge_array(lowering *l, plumb_stage_report *s, const char *name,
   }
   plumb_comparison r = plumb_compare(expected->type, expected->count, expected->data, actual->data,
                                      initialised, budgets, &l->report->accept);
-  if (r.max_ulp > s->max_ulp) s->max_ulp = r.max_ulp;
-  if (r.max_abs > s->max_abs) s->max_abs = r.max_abs;
-  if (r.max_rel > s->max_rel) s->max_rel = r.max_rel;
-  if (r.worst != SIZE_MAX && (!s->worst_output || r.verdict > s->verdict)) {
-    s->worst_output = name;
-    s->worst_index = r.worst;
+  if (plumb_stage_report_add(s, &r, name, budgets)) {
     s->worst_index_text = plumb_arena_printf(l->arena, "[%zu]", r.worst);
-    s->worst_expected = r.worst_expected;
-    s->worst_actual = r.worst_actual;
     s->worst_shape = s->worst_fill = "as given";
-    s->has_budget = budgets != NULL;
-    if (budgets) s->worst_budget = budgets[r.worst];
   }
-  if (r.verdict == PLUMB_VERDICT_UNDECIDED && !s->why_undecided)
-    s->why_undecided = "an element differs, and no finite budget could be derived for it";
-  if (r.verdict > s->verdict) s->verdict = r.verdict;
 }
 
 static void judge(lowering *l, plumb_stage_report *s, const plumb_invoked *first,
@@ -122,25 +108,29 @@ static void judge(lowering *l, plumb_stage_report *s, const plumb_invoked *first
     s->verdict = PLUMB_VERDICT_TRAPPED;
     return;
   }
+  size_t compared = 0;
   bool first_ran = first->status == PLUMB_OK && first->trap.kind == PLUMB_TRAP_NONE;
   for (size_t i = 0; i < v->arg_count; i++) {
     if (v->args[i].is_scalar) continue;
     bool given = l->expected_args[i].type != PLUMB_DTYPE_COUNT;
+    compared += given || first_ran;
     if (given || first_ran)
       judge_array(l, s, plumb_arena_printf(l->arena, "arg%zu", i),
                   given ? &l->expected_args[i] : &first->args[i], &r->args[i],
-                  given ? r->args_initialised[i] : NULL, given ? NULL : first->args_budgets[i]);
+                  r->args_initialised[i], given ? NULL : first->args_budgets[i]);
   }
   for (size_t i = 0; i < v->result_count; i++) {
     bool given = l->expected_results[i].type != PLUMB_DTYPE_COUNT;
+    compared += given || first_ran;
     if (given || first_ran)
       judge_array(l, s, plumb_arena_printf(l->arena, "result%zu", i),
                   given ? &l->expected_results[i] : &first->results[i], &r->results[i],
                   r->results_initialised[i], given ? NULL : first->results_budgets[i]);
   }
-  if (!first_ran && s->verdict < PLUMB_VERDICT_UNDECIDED && !l->o->expect_count) {
+  if (!compared && s->verdict < PLUMB_VERDICT_UNDECIDED) {
     s->verdict = PLUMB_VERDICT_UNDECIDED;
-    s->why_undecided = "stage 0 gave no values to compare with";
+    s->why_undecided = first_ran ? "it has no array argument and no result to compare"
+                                 : "stage 0 gave no values to compare with";
   }
 }
 

@@ -243,7 +243,6 @@ static int check(plumb_arena *arena, command *c, plumb_text *out) {
   for (size_t i = 0; i < c->o.file_count; i++) {
     plumb_check_options options = {.seed = c->o.seed,
                                    .jobs = c->o.jobs,
-                                   .quiet = c->quiet,
                                    .save = c->o.save,
                                    .command = c->o.command,
                                    .progress = c->quiet ? NULL : show_progress};

@@ -3,6 +3,27 @@
 #include <math.h>
 #include <string.h>
 
+bool plumb_stage_report_add(plumb_stage_report *s, const plumb_comparison *r, const char *name,
+                            const plumb_budget *budgets) {
+  if (r->max_ulp > s->max_ulp) s->max_ulp = r->max_ulp;
+  if (r->max_abs > s->max_abs) s->max_abs = r->max_abs;
+  if (r->max_rel > s->max_rel) s->max_rel = r->max_rel;
+  bool worst = r->worst != SIZE_MAX && (r->verdict > s->verdict || !s->worst_output);
+  if (worst) {
+    s->worst_output = name;
+    s->worst_expected = r->worst_expected;
+    s->worst_actual = r->worst_actual;
+    s->has_budget = budgets != NULL;
+    if (budgets) s->worst_budget = budgets[r->worst];
+  }
+  if (r->undefined && !s->note)
+    s->note = "an output holds elements that were never written, or an undefined value";
+  if (r->verdict == PLUMB_VERDICT_UNDECIDED && !s->why_undecided)
+    s->why_undecided = "an element differs, and no finite budget could be derived for it";
+  if (r->verdict > s->verdict) s->verdict = r->verdict;
+  return worst;
+}
+
 int plumb_report_exit_code(const plumb_report *report) {
   if (report->accepted) return 0;
   return report->verdict == PLUMB_VERDICT_UNDECIDED ? 3 : 1;

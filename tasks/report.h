@@ -17,7 +17,6 @@ typedef struct plumb_stage_report {
   /* of the case with the worst verdict */
   const char *worst_output; /* NULL: none differs */
   const char *worst_shape, *worst_fill;
-  size_t worst_index;
   const char *worst_index_text; /* "[3, 17]" */
   double worst_expected, worst_actual;
   plumb_budget worst_budget;
@@ -46,6 +45,12 @@ typedef struct plumb_report {
   uint64_t seed;
   const char *versions; /* one line */
 } plumb_report;
+
+/* Takes one comparison of output `name` into the stage's verdict. True when its worst
+ * element is now the stage's: the caller then fills index text, shape and fill. `budgets`
+ * (may be NULL) are those of the comparison. */
+bool plumb_stage_report_add(plumb_stage_report *stage, const plumb_comparison *comparison,
+                            const char *name, const plumb_budget *budgets);
 
 /* What it takes: 0 accepted, 1 diverged or trapped, 3 undecided. */
 int plumb_report_exit_code(const plumb_report *report);

@@ -26,9 +26,7 @@ plumb_status plumb_verb_show(plumb_arena *arena, plumb_verb_options *o, plumb_te
                                  .pipeline = o->pipeline,
                                  .llvm_pipeline = o->llvm_pipeline,
                                  .to_ptx = o->to_ptx};
-  const char *toolkit = plumb_cuda_toolkit(arena);
-  if (toolkit)
-    options.libdevice = plumb_arena_printf(arena, "%s/nvvm/libdevice/libdevice.10.bc", toolkit);
+  options.libdevice = plumb_cuda_libdevice(arena);
   bool lowered = o->pipeline || o->to_ptx;
   if (kind == PLUMB_STAGE_MLIR && lowered)
     PLUMB_TRY(plumb_lower_mlir(ladder, path, text, length, &options, diag));

@@ -54,7 +54,12 @@ static plumb_verdict match(plumb_dtype type, uint64_t e, uint64_t a, const plumb
       double distance = plumb_ulp_distance(type, e, a);
       if (distance <= accept->abs) return PLUMB_VERDICT_BOUNDED;
     }
-    return budget && isnan(budget->lo) ? PLUMB_VERDICT_UNDECIDED : PLUMB_VERDICT_DIVERGED;
+    /* An integer that hangs on an uncertain comparison (an index of a maximum) has an
+     * interval, which holds more than the legal values. */
+    double av = plumb_dtype_to_double(type, a);
+    bool open = budget && (isnan(budget->lo) ||
+                           (budget->lo < budget->hi && budget->lo <= av && av <= budget->hi));
+    return open ? PLUMB_VERDICT_UNDECIDED : PLUMB_VERDICT_DIVERGED;
   }
   double ev = plumb_dtype_to_double(type, e), av = plumb_dtype_to_double(type, a);
   if (isnan(ev) && isnan(av)) return PLUMB_VERDICT_IDENTICAL;
@@ -82,6 +87,8 @@ static plumb_verdict match(plumb_dtype type, uint64_t e, uint64_t a, const plumb
                : PLUMB_VERDICT_DIVERGED;
   if (!budget) return PLUMB_VERDICT_DIVERGED;
   if (unknown || isinf(budget->lo) || isinf(budget->hi)) return PLUMB_VERDICT_UNDECIDED;
+  /* A zero that no rounding has touched has one legal sign. */
+  if (av == 0 && ev == 0 && budget->lo == budget->hi) return PLUMB_VERDICT_DIVERGED;
   return budget->lo <= av && av <= budget->hi ? PLUMB_VERDICT_BOUNDED : PLUMB_VERDICT_DIVERGED;
 }
 
@@ -99,9 +106,10 @@ plumb_comparison plumb_compare(plumb_dtype type, size_t count, const void *expec
   double worst_ulp = -1;
   for (size_t i = 0; i < count; i++) {
     uint64_t e = element_bits(type, expected, i), a = element_bits(type, actual, i);
-    plumb_verdict v = is_written(type, actual_initialised, i)
-                          ? match(type, e, a, budgets ? &budgets[i] : NULL, accept, &c)
-                          : PLUMB_VERDICT_DIVERGED;
+    bool written = is_written(type, actual_initialised, i);
+    plumb_verdict v = written ? match(type, e, a, budgets ? &budgets[i] : NULL, accept, &c)
+                              : PLUMB_VERDICT_DIVERGED;
+    c.undefined += !written;
     if (v == PLUMB_VERDICT_IDENTICAL) continue;
     c.different++;
     double ev = plumb_dtype_to_double(type, e), av = plumb_dtype_to_double(type, a);

@@ -42,6 +42,7 @@ typedef struct plumb_comparison {
   plumb_verdict verdict;
   size_t count;
   size_t different; /* elements whose bits (or NaN class) differ */
+  size_t undefined; /* elements never written, or written with an undefined value */
   size_t nan_mismatches, infinity_mismatches;
   double max_ulp, max_abs, max_rel; /* over elements finite on both sides */
   size_t worst; /* index of the worst element by verdict, then by ulp; SIZE_MAX none */

@@ -107,6 +107,9 @@ void plumb_llvm_decode_memory(plumb_llvm_decoder *d, LLVMValueRef inst);
 plumb_reg plumb_llvm_gep(plumb_llvm_decoder *d, LLVMValueRef gep, size_t lane);
 plumb_llvm_run plumb_llvm_load(plumb_llvm_decoder *d, LLVMTypeRef type, plumb_reg address,
                                unsigned address_space, uint64_t align, uint32_t flags, bool *ok);
+/* plumb_inst.align_log2 of a promised alignment in bytes. A lane's largest access is of
+ * 16 bytes; greater promises are of arrays, and no single access rests on them. */
+uint8_t plumb_llvm_promised_log2(uint64_t align);
 uint32_t plumb_llvm_scope_flags(const plumb_llvm_decoder *d, LLVMValueRef inst);
 
 /* global.c */

@@ -18,6 +18,13 @@ static plumb_reg as_type(plumb_llvm_decoder *d, const plumb_llvm_call *c, unsign
   return plumb_llvm_resize(d, plumb_llvm_arg1(d, c, i), from, to, false);
 }
 
+/* Of the `align` attribute of an argument. */
+static uint8_t promised_log2(const plumb_llvm_call *c, unsigned argument) {
+  unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
+  LLVMAttributeRef align = LLVMGetCallSiteEnumAttribute(c->inst, argument + 1, kind);
+  return plumb_llvm_promised_log2(align ? LLVMGetEnumAttributeValue(align) : 1);
+}
+
 /* result: the C function returns its first argument. */
 static void memory_copy(plumb_llvm_decoder *d, const plumb_llvm_call *c, bool set) {
   plumb_reg operands[3] = {generic_arg(d, c, 0),
@@ -25,6 +32,8 @@ static void memory_copy(plumb_llvm_decoder *d, const plumb_llvm_call *c, bool se
                            as_type(d, c, 2, PLUMB_I64)};
   plumb_inst *inst =
       plumb_build(&d->b, set ? PLUMB_OP_MEMSET : PLUMB_OP_MEMCPY, PLUMB_I8, NULL, 0, operands, 3);
+  inst->align_log2 = promised_log2(c, 0);
+  if (!set) inst->sub = promised_log2(c, 1);
   if (c->args > 3 && LLVMIsAConstantInt(LLVMGetOperand(c->inst, 3)) &&
       LLVMConstIntGetZExtValue(LLVMGetOperand(c->inst, 3)))
     inst->flags |= PLUMB_FLAG_VOLATILE;

@@ -49,6 +49,12 @@ static uint64_t align_at(const access *a, uint64_t offset) {
   return align;
 }
 
+uint8_t plumb_llvm_promised_log2(uint64_t align) {
+  uint8_t log2 = 0;
+  while (log2 < 4 && align >> (log2 + 1)) log2++;
+  return log2;
+}
+
 static plumb_reg load_plain(plumb_llvm_decoder *d, const access *a, plumb_dtype type,
                             uint64_t offset) {
   plumb_reg r = plumb_reg_create(d->f, type);
@@ -56,6 +62,7 @@ static plumb_reg load_plain(plumb_llvm_decoder *d, const access *a, plumb_dtype 
   inst->space = (uint8_t)a->space;
   inst->imm = (int64_t)offset;
   inst->flags |= a->flags;
+  inst->align_log2 = plumb_llvm_promised_log2(align_at(a, offset));
   return r;
 }
 
@@ -66,6 +73,7 @@ static void store_plain(plumb_llvm_decoder *d, const access *a, plumb_dtype type
   inst->space = (uint8_t)a->space;
   inst->imm = (int64_t)offset;
   inst->flags |= a->flags;
+  inst->align_log2 = plumb_llvm_promised_log2(align_at(a, offset));
 }
 
 /* True when the leaf is read and written whole: its store size is the container's
@@ -169,6 +177,7 @@ plumb_llvm_run plumb_llvm_load(plumb_llvm_decoder *d, LLVMTypeRef type, plumb_re
         plumb_build(&d->b, PLUMB_OP_LOAD, leaves.items[0].type, run.regs, run.count, &a.address, 1);
     inst->space = (uint8_t)a.space;
     inst->flags |= a.flags;
+    inst->align_log2 = plumb_llvm_promised_log2(a.align);
     return run;
   }
   run = (plumb_llvm_run){PLUMB_NEW_ARRAY(d->arena, plumb_reg, leaves.count + 1), leaves.count};
@@ -208,6 +217,7 @@ static void decode_store(plumb_llvm_decoder *d, LLVMValueRef inst) {
         plumb_build(&d->b, PLUMB_OP_STORE, leaves.items[0].type, NULL, 0, operands, run.count + 1);
     store->space = (uint8_t)a.space;
     store->flags |= a.flags;
+    store->align_log2 = plumb_llvm_promised_log2(a.align);
     return;
   }
   for (size_t i = 0; i < run.count; i++) store_leaf(d, &a, leaves.items[i], run.regs[i]);

@@ -80,12 +80,18 @@ static uint64_t dense_offsets(uint64_t *restrict off, const uint64_t *restrict f
 }
 
 /* Fills br->offsets; false if the lanes do not lie in one view, aligned and in bounds. */
+/* Low bits of an address that must be zero: the whole access's own alignment (the
+ * element's, where the size is no power of two), or what the source promised. */
+static uint64_t align_mask(const access *a) {
+  uint64_t natural = a->size_bytes & (a->size_bytes - 1) ? a->element_bytes : a->size_bytes;
+  return (natural - 1) | ((1ull << a->inst->align_log2) - 1);
+}
+
 static bool resolve(plumb_block_run *br, access *a) {
   uint64_t first = br->addresses[a->list[0]];
   if (!plumb_view_find(br, first, &a->view) || a->view.size_bytes < a->size_bytes) return false;
   uint64_t base = a->view.base, limit = a->view.size_bytes - a->size_bytes;
-  uint64_t align = a->size_bytes - 1;
-  if (a->size_bytes & align) align = a->element_bytes - 1;
+  uint64_t align = align_mask(a);
   uint32_t n = a->on->count;
   if (a->on->dense) {
     uint64_t step = n > 1 ? br->addresses[a->on->lo + 1] - first : 0, differs;
@@ -300,10 +306,10 @@ static void count_bytes(plumb_block_run *br, const access *a, bool write) {
 static bool lane_access(plumb_block_run *br, access *a, uint32_t lane, bool write) {
   plumb_frame *f = a->s->frame;
   uint64_t address = br->addresses[lane];
-  uint64_t align = a->size_bytes & (a->size_bytes - 1) ? a->element_bytes : a->size_bytes;
   plumb_place place;
   if (!plumb_place_find(br, a->s, lane, address, a->size_bytes, write, &place)) return false;
-  if (address & (align - 1)) return plumb_trap_misaligned(br, a->s, lane, address, a->size_bytes);
+  if (address & align_mask(a))
+    return plumb_trap_misaligned(br, a->s, lane, address, align_mask(a) + 1);
   a->view.window = place.window;
   if (place.window == PLUMB_WINDOW_SHARED || place.window == PLUMB_WINDOW_GLOBAL) {
     uint64_t zero = 0;
@@ -349,7 +355,7 @@ static bool lane_access(plumb_block_run *br, access *a, uint32_t lane, bool writ
 static bool local_uniform(plumb_block_run *br, access *a, bool write) {
   uint64_t first = br->addresses[a->list[0]];
   if (plumb_window_of(first) != PLUMB_WINDOW_LOCAL || a->elements != 1 || a->element_bytes > 8 ||
-      !a->on->dense || first % a->element_bytes || br->undef || br->run->options.companions)
+      !a->on->dense || (first & align_mask(a)) || br->undef || br->run->options.companions)
     return false;
   uint64_t off = first - plumb_window_base(PLUMB_WINDOW_LOCAL), bad = 0;
   if (off < PLUMB_LOCAL_BASE) return false;

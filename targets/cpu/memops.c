@@ -210,9 +210,15 @@ static bool exec_copy(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
     if (!plumb_lanes_has(on, l)) continue;
     uint64_t to = operand64(br, s, inst, 0)[l], bytes = operand64(br, s, inst, 2)[l];
     if (bytes > PLUMB_MAX_ALLOCATION_BYTES) return plumb_trap_bounds(br, s, l, to, bytes);
+    uint64_t from = set ? 0 : operand64(br, s, inst, 1)[l];
+    unsigned from_log2 = set ? 0 : inst->sub;
+    if (bytes && to & ((1ull << inst->align_log2) - 1))
+      return plumb_trap_misaligned(br, s, l, to, 1ull << inst->align_log2);
+    if (bytes && from & ((1ull << from_log2) - 1))
+      return plumb_trap_misaligned(br, s, l, from, 1ull << from_log2);
     bool ok = set ? set_lane(br, s, l, to, plumb_operand(br, s->frame, r[1])[l],
                              br->undef && plumb_undef_get(s->frame, r[1], l), bytes)
-                  : copy_lane(br, s, l, to, operand64(br, s, inst, 1)[l], bytes);
+                  : copy_lane(br, s, l, to, from, bytes);
     if (!ok) return false;
   }
   return true;
