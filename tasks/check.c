@@ -64,7 +64,7 @@ static plumb_status make_reference(check *k) {
     return plumb_fail(k->diag, PLUMB_UNSUPPORTED, k->task->path, s->source_line, 0,
                       "reference '%s': references are read from .mlir", s->source);
   PLUMB_TRY(plumb_file_read(k->arena, s->source, &text, &length, k->diag));
-  PLUMB_TRY(plumb_call_plan_create(k->arena, k->task, text, &k->plan, k->diag));
+  PLUMB_TRY(plumb_call_plan_create(k->arena, k->task, s, text, &k->plan, k->diag));
   plumb_ladder *ladder = plumb_ladder_create(k->arena, "reference");
   plumb_lower_options options = lower_options(k, s);
   PLUMB_TRY(plumb_lower_mlir(ladder, s->source, text, length, &options, k->diag));

@@ -4,20 +4,8 @@
 #define PLUMB_TASKS_EXECUTE_H
 
 #include "ir/stage.h"
-#include "targets/cpu/cpu.h"
+#include "tasks/call.h"
 #include "tasks/task.h"
-#include "verify/compare.h"
-
-typedef struct plumb_array {
-  plumb_dtype type;
-  size_t rank;
-  int64_t *dims;
-  size_t count; /* elements */
-  void *data;   /* row-major, count * storage bytes */
-} plumb_array;
-
-/* One value of a flat host parameter list. */
-typedef enum plumb_value_kind { PLUMB_VALUE_SCALAR, PLUMB_VALUE_ARRAY } plumb_value_kind;
 
 typedef struct plumb_case {
   const plumb_task *task;
@@ -44,8 +32,9 @@ typedef struct plumb_outcome {
   const char *changed_input;   /* an input that is no longer what it was, or NULL */
 } plumb_outcome;
 
-/* How a host function of stage 0 takes the tensors; see plumb_call_plan_create. */
+/* How a side's host function takes the tensors; see plumb_call_plan_create. */
 typedef struct plumb_call_plan {
+  const plumb_task_side *side;
   const char *entry;
   const int *input_tensors; /* task tensor of each input; -1: a scalar expression */
   const plumb_task_expression *input_scalars;
@@ -55,11 +44,12 @@ typedef struct plumb_call_plan {
   size_t result_count;
 } plumb_call_plan;
 
-/* Reads the signature of the reference's entry from MLIR text and maps it to tensors:
- * by `arguments` where given, else inputs in the order of the file (outputs too when
- * the function returns nothing). Types and ranks are checked.
+/* Reads the signature of the side's entry from MLIR text and maps it to tensors: by
+ * `arguments` where given, else inputs in the order of the file (outputs too when the
+ * function returns nothing). Types and ranks are checked.
  * PLUMB_BAD_INPUT  they do not fit */
-plumb_status plumb_call_plan_create(plumb_arena *arena, const plumb_task *task, const char *text,
+plumb_status plumb_call_plan_create(plumb_arena *arena, const plumb_task *task,
+                                    const plumb_task_side *side, const char *text,
                                     plumb_call_plan *out_plan, plumb_diag *diag);
 
 /* Calls the host function of the plan. */

@@ -3,6 +3,8 @@
 #ifndef PLUMB_TASKS_INVOKE_H
 #define PLUMB_TASKS_INVOKE_H
 
+#include "ir/stage.h"
+#include "tasks/call.h"
 #include "tasks/value.h"
 
 typedef struct plumb_invocation {
@@ -11,11 +13,8 @@ typedef struct plumb_invocation {
   plumb_launch launch;    /* kernels */
   const char **arg_texts; /* as given by --arg */
   size_t arg_count;
-  plumb_value *args; /* parsed by plumb_invocation_bind */
-  /* of a host function of stage 0; result_ranks[i] < 0 is a scalar */
-  bool is_host;
-  plumb_dtype *result_types;
-  int *result_ranks;
+  plumb_value *args;          /* parsed by plumb_invocation_bind */
+  plumb_call_result *results; /* of a host function of stage 0 */
   size_t result_count;
 } plumb_invocation;
 
@@ -30,12 +29,8 @@ typedef struct plumb_invoked {
   plumb_diag problem;
   plumb_trap trap;
   plumb_counters counters;
-  plumb_array *args; /* after the run; scalars as given */
-  unsigned char **args_initialised;
-  plumb_budget **args_budgets;
-  plumb_array *results;
-  unsigned char **results_initialised;
-  plumb_budget **results_budgets;
+  plumb_readback *args; /* after the run; scalars as given */
+  plumb_readback *results;
 } plumb_invoked;
 
 void plumb_invoke(plumb_arena *arena, const plumb_stage *stage, const plumb_invocation *invocation,

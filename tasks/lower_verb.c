@@ -66,7 +66,7 @@ static plumb_status parse_expectation(lowering *l, const char *text) {
   if (k >= (result ? v->result_count : v->arg_count))
     return plumb_fail(l->diag, PLUMB_BAD_INPUT, NULL, 0, 0, "--expect '%.60s': there is no such %s",
                       text, result ? "result" : "argument");
-  plumb_dtype type = result ? v->result_types[k] : v->args[k].array.type;
+  plumb_dtype type = result ? v->results[k].type : v->args[k].array.type;
   plumb_value value;
   const int64_t *dims = result ? NULL : v->args[k].array.dims;
   PLUMB_TRY(plumb_value_parse(l->arena, equals + 1, type, dims, result ? 0 : v->args[k].array.rank,
@@ -76,15 +76,16 @@ static plumb_status parse_expectation(lowering *l, const char *text) {
 }
 
 static void judge_array(lowering *l, plumb_stage_report *s, const char *name,
-                        const plumb_array *expected, const plumb_array *actual,
-                        const unsigned char *initialised, const plumb_budget *budgets) {
+                        const plumb_array *expected, const plumb_readback *readback,
+                        const plumb_budget *budgets) {
+  const plumb_array *actual = &readback->array;
   if (expected->count != actual->count || expected->type != actual->type) {
     s->verdict = PLUMB_VERDICT_DIVERGED;
     s->note = plumb_arena_printf(l->arena, "%s has another size or type", name);
     return;
   }
   plumb_comparison r = plumb_compare(expected->type, expected->count, expected->data, actual->data,
-                                     initialised, budgets, &l->report->accept);
+                                     readback->initialised, budgets, &l->report->accept);
   if (plumb_stage_report_add(s, &r, name, budgets)) {
     s->worst_index_text = plumb_arena_printf(l->arena, "[%zu]", r.worst);
     s->worst_shape = s->worst_fill = "as given";
@@ -116,16 +117,16 @@ static void judge(lowering *l, plumb_stage_report *s, const plumb_invoked *first
     compared += given || first_ran;
     if (given || first_ran)
       judge_array(l, s, plumb_arena_printf(l->arena, "arg%zu", i),
-                  given ? &l->expected_args[i] : &first->args[i], &r->args[i],
-                  r->args_initialised[i], given ? NULL : first->args_budgets[i]);
+                  given ? &l->expected_args[i] : &first->args[i].array, &r->args[i],
+                  given ? NULL : first->args[i].budgets);
   }
   for (size_t i = 0; i < v->result_count; i++) {
     bool given = l->expected_results[i].type != PLUMB_DTYPE_COUNT;
     compared += given || first_ran;
     if (given || first_ran)
       judge_array(l, s, plumb_arena_printf(l->arena, "result%zu", i),
-                  given ? &l->expected_results[i] : &first->results[i], &r->results[i],
-                  r->results_initialised[i], given ? NULL : first->results_budgets[i]);
+                  given ? &l->expected_results[i] : &first->results[i].array, &r->results[i],
+                  given ? NULL : first->results[i].budgets);
   }
   if (!compared && s->verdict < PLUMB_VERDICT_UNDECIDED) {
     s->verdict = PLUMB_VERDICT_UNDECIDED;

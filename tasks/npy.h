@@ -3,7 +3,8 @@
 #ifndef PLUMB_TASKS_NPY_H
 #define PLUMB_TASKS_NPY_H
 
-#include "tasks/execute.h"
+#include "ir/base/arena.h"
+#include "tasks/array.h"
 
 /* out_array: dims and data live in `arena`.
  * PLUMB_BAD_INPUT    not an .npy file, or truncated

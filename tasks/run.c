@@ -64,10 +64,11 @@ static void write_json(const plumb_invocation *v, const plumb_invoked *r, plumb_
   } else {
     cJSON_AddNullToObject(root, "trap");
     cJSON *args = cJSON_AddArrayToObject(root, "arguments");
-    for (size_t i = 0; i < v->arg_count; i++) cJSON_AddItemToArray(args, array_json(&r->args[i]));
+    for (size_t i = 0; i < v->arg_count; i++)
+      cJSON_AddItemToArray(args, array_json(&r->args[i].array));
     cJSON *results = cJSON_AddArrayToObject(root, "results");
     for (size_t i = 0; i < v->result_count; i++)
-      cJSON_AddItemToArray(results, array_json(&r->results[i]));
+      cJSON_AddItemToArray(results, array_json(&r->results[i].array));
   }
   char *text = cJSON_PrintUnformatted(root);
   plumb_text_printf(out, "%s\n", text);
@@ -81,11 +82,11 @@ static plumb_status save(const plumb_verb_options *o, const plumb_invoked *r, pl
     return plumb_fail(diag, PLUMB_BAD_INPUT, o->save, 0, 0, "--save: cannot create the folder: %s",
                       strerror(errno));
   for (size_t i = 0; i < o->invocation.arg_count; i++)
-    PLUMB_TRY(
-        plumb_npy_write(plumb_arena_printf(arena, "%s/arg%zu.npy", o->save, i), &r->args[i], diag));
+    PLUMB_TRY(plumb_npy_write(plumb_arena_printf(arena, "%s/arg%zu.npy", o->save, i),
+                              &r->args[i].array, diag));
   for (size_t i = 0; i < o->invocation.result_count; i++)
     PLUMB_TRY(plumb_npy_write(plumb_arena_printf(arena, "%s/result%zu.npy", o->save, i),
-                              &r->results[i], diag));
+                              &r->results[i].array, diag));
   return PLUMB_OK;
 }
 
@@ -123,12 +124,12 @@ plumb_status plumb_verb_run(plumb_arena *arena, plumb_verb_options *o, plumb_tex
   } else {
     for (size_t i = 0; i < o->invocation.arg_count; i++) {
       plumb_text_printf(out, "arg%zu = ", i);
-      plumb_value_print(&r.args[i], out);
+      plumb_value_print(&r.args[i].array, out);
       plumb_text_printf(out, "\n");
     }
     for (size_t i = 0; i < o->invocation.result_count; i++) {
       plumb_text_printf(out, "result%zu = ", i);
-      plumb_value_print(&r.results[i], out);
+      plumb_value_print(&r.results[i].array, out);
       plumb_text_printf(out, "\n");
     }
   }

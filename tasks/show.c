@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "frontends/cuda.h"
-#include "ir/llvm/llvm.h"
-#include "ir/mlir/mlir.h"
+#include "ir/operations.h"
 #include "ir/ptx/ptx.h"
 #include "lower/lower.h"
 #include "tasks/verbs.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tasks/npy.h"
+#include "verify/fill.h"
 
 static plumb_status fail(plumb_diag *diag, const char *text, const char *what) {
   return plumb_fail(diag, PLUMB_BAD_INPUT, NULL, 0, 0, "value '%.60s': %s", text, what);
@@ -17,7 +18,9 @@ static bool read_number(const char **at, plumb_dtype type, uint64_t *out_bits) {
   const char *text = *at;
   char *end;
   errno = 0;
-  if (strncmp(text, "0x", 2) == 0 || strncmp(text, "0X", 2) == 0) {
+  size_t sign = *text == '-' || *text == '+';
+  if (text[sign] == '0' && (text[sign + 1] | 0x20) == 'x') {
+    if (sign) return false; /* a bit pattern has none; strtof would read a number */
     *out_bits = strtoull(text, &end, 16);
     unsigned bits = plumb_dtype_bytes(type) * 8;
     if (bits < 64 && *out_bits >> bits) return false;

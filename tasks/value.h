@@ -5,7 +5,8 @@
 #ifndef PLUMB_TASKS_VALUE_H
 #define PLUMB_TASKS_VALUE_H
 
-#include "tasks/execute.h"
+#include "ir/base/arena.h"
+#include "tasks/array.h"
 
 typedef struct plumb_value {
   bool is_scalar;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ir/operations.h"
+
 static const plumb_llvm_row rows[] = {
 #define X(name, kind, op, sub, flags, round) \
   {name, PLUMB_LLVM_KIND_##kind, PLUMB_##round, PLUMB_OP_##op, sub, flags},

@@ -39,8 +39,4 @@ int plumb_llvm_reflect(LLVMModuleRef module, const char *key);
  * own pass cannot answer differently from the decoder. Returns the number replaced. */
 unsigned plumb_llvm_resolve_reflect(LLVMModuleRef module);
 
-/* One row of what is understood, for `plumb ops llvm`; NULL past the end.
- * Instructions first, then intrinsics and known functions. */
-const char *plumb_llvm_operation_name(size_t index);
-
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/mlir/tables.h"
+#include "ir/operations.h"
 
 static const plumb_mlir_op *const dialects[] = {
     plumb_mlir_ops_builtin,     plumb_mlir_ops_func,

@@ -32,36 +32,4 @@ plumb_status plumb_mlir_parse(MlirContext context, const char *path, const char 
 plumb_status plumb_mlir_decode(plumb_program *p, MlirModule module,
                                const plumb_mlir_options *options, plumb_diag *diag);
 
-typedef enum plumb_mlir_kind {
-  PLUMB_MLIR_SCALAR,
-  PLUMB_MLIR_MEMREF,
-  PLUMB_MLIR_TENSOR
-} plumb_mlir_kind;
-
-/* One input or result of a function. `dims` lives in the arena; -1 is a dynamic size. */
-typedef struct plumb_mlir_value {
-  plumb_mlir_kind kind;
-  plumb_dtype dtype; /* of the scalar or the element */
-  int bits;          /* width of the MLIR type: below the dtype's for odd integers */
-  size_t rank;
-  const int64_t *dims;
-  const char *text; /* the type as MLIR prints it */
-} plumb_mlir_value;
-
-typedef struct plumb_mlir_signature_info {
-  const plumb_mlir_value *inputs;
-  size_t input_count;
-  const plumb_mlir_value *results;
-  size_t result_count;
-} plumb_mlir_signature_info;
-
-/* Reads the signature of func.func `name`; what it points to lives in `arena`.
- * PLUMB_BAD_INPUT    no such function (diag lists those there are)
- * PLUMB_UNSUPPORTED  an input or result type that no tensor file can hold */
-plumb_status plumb_mlir_signature(plumb_arena *arena, MlirModule module, const char *name,
-                                  plumb_mlir_signature_info *out_signature, plumb_diag *diag);
-
-/* The index-th operation that is decoded ("arith.addf"), or NULL after the last. */
-const char *plumb_mlir_operation_name(size_t index);
-
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/mlir/mlir.h"
+#include "ir/signature.h"
 #include "targets/cpu/cpu.h"
 #include "tests/unit/check.h"
 
@@ -415,24 +416,27 @@ static void run_scalar(const scalar_row *row) {
 static void check_signature(void) {
   plumb_arena *arena = plumb_arena_create();
   plumb_diag diag = {0};
-  MlirModule module;
-  plumb_mlir_signature_info info;
-  plumb_mlir_parse(context, "s",
-                   "func.func private @f(tensor<?x4xf16>, memref<2xi5>, index) -> tensor<f32>",
-                   &module, &diag);
-  CHECK(plumb_mlir_signature(arena, module, "f", &info, &diag) == PLUMB_OK, "%s", diag.message);
+  plumb_signature info;
+  static const char text[] =
+      "func.func @f(%a: tensor<?x4xf16>, %b: memref<2xi5>, %c: index) -> tensor<f32> {\n"
+      "  %r = tensor.empty() : tensor<f32>\n  return %r : tensor<f32>\n}\n"
+      "func.func private @declared()\n";
+  CHECK(plumb_signature_read(arena, "s", text, NULL, &info, &diag) == PLUMB_OK, "%s", diag.message);
+  CHECK(strcmp(info.name, "f") == 0, "%s", info.name);
   CHECK(info.input_count == 3 && info.result_count == 1, "%zu inputs", info.input_count);
-  CHECK(info.inputs[0].kind == PLUMB_MLIR_TENSOR && info.inputs[0].dtype == PLUMB_F16 &&
+  CHECK(info.inputs[0].kind == PLUMB_SIGNATURE_TENSOR && info.inputs[0].dtype == PLUMB_F16 &&
             info.inputs[0].rank == 2 && info.inputs[0].dims[0] == -1 && info.inputs[0].dims[1] == 4,
         "%s", info.inputs[0].text);
-  CHECK(info.inputs[1].kind == PLUMB_MLIR_MEMREF && info.inputs[1].bits == 5, "%s",
+  CHECK(info.inputs[1].kind == PLUMB_SIGNATURE_MEMREF && info.inputs[1].bits == 5, "%s",
         info.inputs[1].text);
-  CHECK(info.inputs[2].kind == PLUMB_MLIR_SCALAR && info.inputs[2].dtype == PLUMB_I64, "%s",
+  CHECK(info.inputs[2].kind == PLUMB_SIGNATURE_SCALAR && info.inputs[2].dtype == PLUMB_I64, "%s",
         info.inputs[2].text);
-  CHECK(plumb_mlir_signature(arena, module, "g", &info, &diag) == PLUMB_BAD_INPUT &&
+  CHECK(plumb_signature_read(arena, "s", text, "g", &info, &diag) == PLUMB_BAD_INPUT &&
             strstr(diag.message, "@f"),
         "%s", diag.message);
-  mlirModuleDestroy(module);
+  CHECK(plumb_signature_exists("s", text, "f") && !plumb_signature_exists("s", text, "declared") &&
+            !plumb_signature_exists("s", "module {}", NULL),
+        "functions with a body");
   plumb_arena_destroy(arena);
 }
 

@@ -64,6 +64,7 @@ static const struct {
     {"3 4", NONE, "value '3 4': is no number, list, @file.npy or fill:KIND,seed"},
     {"2.5", PLUMB_I32, "value '2.5': is no number, list, @file.npy or fill:KIND,seed"},
     {"0x1ffff", PLUMB_F16, "value '0x1ffff': is no number, list, @file.npy or fill:KIND,seed"},
+    {"-0x1", PLUMB_F32, "value '-0x1': is no number, list, @file.npy or fill:KIND,seed"},
     {"[1,2", NONE, "value '[1,2': expected ']' at the end"},
     {"[1,x]", NONE, "value '[1,x]': an element is no number of its type"},
     {"[1,,2]", NONE, "value '[1,,2]': an element is no number of its type"},
