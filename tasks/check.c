@@ -1,21 +1,29 @@
 #include "tasks/check.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "frontends/cuda.h"
+#include "ir/base/parallel.h"
 #include "lower/lower.h"
 #include "tasks/execute.h"
 
-/* One ladder of a side, and where its stages stand in the report. */
+/* One ladder of a side. */
 typedef struct side {
   const char *name;
   plumb_ladder *ladder;
   bool is_reference;
-  size_t first; /* index of its stage 0 in the report */
 } side;
+
+/* Beside each stage of the report. */
+typedef struct stage_row {
+  const side *side;
+  size_t same_as; /* the first row, but the reference's stage 0, that executes this program
+                     in the same way; its own index where there is none before */
+} stage_row;
 
 typedef struct check {
   plumb_arena *arena;
@@ -26,6 +34,7 @@ typedef struct check {
   plumb_call_plan plan;
   side sides[4];
   size_t side_count;
+  stage_row *rows; /* one a stage of the report */
 } check;
 
 static bool ends_with(const char *text, const char *ending) {
@@ -52,7 +61,7 @@ static plumb_lower_options lower_options(check *k, const plumb_task_side *s) {
 }
 
 static void add_side(check *k, const char *name, plumb_ladder *ladder, bool is_reference) {
-  k->sides[k->side_count++] = (side){name, ladder, is_reference, 0};
+  k->sides[k->side_count++] = (side){name, ladder, is_reference};
 }
 
 static plumb_status make_reference(check *k) {
@@ -182,29 +191,43 @@ static void lower_verdict(plumb_stage_report *s, plumb_verdict verdict) {
   if (verdict > s->verdict) s->verdict = verdict;
 }
 
+/* Takes the comparison of output `tensor` into the stage. */
 static void judge_output(check *k, plumb_stage_report *s, const plumb_case *c, size_t tensor,
-                         const plumb_outcome *expected, const plumb_outcome *actual) {
-  const plumb_array *e = &expected->outputs[tensor], *a = &actual->outputs[tensor];
-  if (k->task->tensors[tensor].role == PLUMB_ROLE_INPUT) return;
-  if (!e->data || !a->data) {
-    lower_verdict(s, PLUMB_VERDICT_UNDECIDED);
-    s->why_undecided =
-        plumb_arena_printf(k->arena, "output %s was not produced", k->task->tensors[tensor].name);
-    return;
-  }
+                         const plumb_outcome *expected, const plumb_comparison *r) {
+  const plumb_task_tensor *t = &k->task->tensors[tensor];
   const plumb_budget *budgets = expected->budgets[tensor];
-  plumb_comparison r = plumb_compare(e->type, e->count, e->data, a->data,
-                                     actual->initialised[tensor], budgets, &k->report->accept);
-  if (plumb_stage_report_add(s, &r, k->task->tensors[tensor].name, budgets)) {
-    s->worst_index_text = index_text(k->arena, e, r.worst);
+  if (r->verdict == PLUMB_VERDICT_UNDECIDED && !r->count) {
+    lower_verdict(s, PLUMB_VERDICT_UNDECIDED);
+    s->why_undecided = plumb_arena_printf(k->arena, "output %s was not produced", t->name);
+  } else if (plumb_stage_report_add(s, r, t->name, budgets)) {
+    s->worst_index_text = index_text(k->arena, &expected->outputs[tensor], r->worst);
     s->worst_shape = plumb_task_shape_text(k->arena, k->task, &c->shape);
     s->worst_fill = fill_text(k, c->fill_index);
   }
 }
 
-/* What one run of one stage says, beside the reference's stage 0. */
+/* One comparison a tensor, beside the reference's stage 0: count 0 and undecided for an
+ * output that one of the two did not give. Inputs have none. */
+static plumb_comparison *compare_outputs(plumb_arena *arena, const check *k,
+                                         const plumb_outcome *expected,
+                                         const plumb_outcome *actual) {
+  plumb_comparison *all = PLUMB_NEW_ARRAY(arena, plumb_comparison, k->task->tensor_count);
+  for (size_t i = 0; i < k->task->tensor_count; i++) {
+    const plumb_array *e = &expected->outputs[i], *a = &actual->outputs[i];
+    if (k->task->tensors[i].role == PLUMB_ROLE_INPUT) continue;
+    if (e->data && a->data)
+      all[i] = plumb_compare(e->type, e->count, e->data, a->data, actual->initialised[i],
+                             expected->budgets[i], &k->report->accept);
+    else
+      all[i] = (plumb_comparison){.verdict = PLUMB_VERDICT_UNDECIDED};
+  }
+  return all;
+}
+
+/* What one run of one stage says. `comparisons` is NULL where it gave no outputs. */
 static void judge(check *k, plumb_stage_report *s, const plumb_case *c,
-                  const plumb_outcome *expected, const plumb_outcome *actual) {
+                  const plumb_outcome *expected, const plumb_outcome *actual,
+                  const plumb_comparison *comparisons) {
   s->cases++;
   s->counters = actual->counters;
   if (actual->status != PLUMB_OK) {
@@ -231,14 +254,20 @@ static void judge(check *k, plumb_stage_report *s, const plumb_case *c,
     s->note = plumb_arena_printf(k->arena, "input %s was changed; declare it 'role: inout'",
                                  actual->changed_input);
   }
-  for (size_t i = 0; i < k->task->tensor_count; i++) judge_output(k, s, c, i, expected, actual);
+  for (size_t i = 0; i < k->task->tensor_count; i++)
+    if (k->task->tensors[i].role != PLUMB_ROLE_INPUT)
+      judge_output(k, s, c, i, expected, &comparisons[i]);
 }
 
-static void execute(check *k, plumb_arena *scratch, const side *sd, const plumb_stage *stage,
-                    const plumb_case *c, bool companions, plumb_outcome *out) {
+static bool gave_outputs(const plumb_outcome *o) {
+  return o->status == PLUMB_OK && o->trap.kind == PLUMB_TRAP_NONE;
+}
+
+static void execute(const check *k, plumb_arena *scratch, const side *sd, const plumb_stage *stage,
+                    const plumb_case *c, size_t jobs, bool companions, plumb_outcome *out) {
   plumb_run_options options = plumb_run_options_default();
   options.seed = k->options->seed;
-  options.jobs = k->options->jobs;
+  options.jobs = (int)jobs;
   options.companions = companions;
   if (sd->is_reference)
     plumb_execute_host(scratch, stage, c, &k->plan, &options, out);
@@ -246,44 +275,74 @@ static void execute(check *k, plumb_arena *scratch, const side *sd, const plumb_
     plumb_execute_kernel(scratch, stage, c, &options, out);
 }
 
-/* True when the stage before, in the same ladder, executes the very same program. */
-static bool same_as_before(const side *sd, size_t i) {
-  const plumb_stage *stages = sd->ladder->stages;
-  return i > 0 && stages[i].program && stages[i - 1].program &&
-         stages[i].digest.lo == stages[i - 1].digest.lo &&
-         stages[i].digest.hi == stages[i - 1].digest.hi;
+/* --- one case: stages are independent of each other, so each core takes the next --- */
+
+typedef struct case_run {
+  check *k;
+  const plumb_case *c;
+  const plumb_outcome *expected;
+  size_t next;          /* the next row of k->rows, drawn atomically */
+  pthread_mutex_t lock; /* the report, its arena, and `status` */
+  plumb_status status;  /* an argument or a launch that does not fit: ends the check */
+} case_run;
+
+/* A stage that is already known to trap says nothing more in another case. */
+static bool has_more_to_say(const plumb_stage_report *s) {
+  return s->stage->program && s->verdict != PLUMB_VERDICT_TRAPPED;
 }
 
-/* An argument or a launch that does not fit is the task's fault, not a verdict: the
- * status of such a run is returned, and ends the check. */
-static plumb_status run_side(check *k, const side *sd, const plumb_case *c,
-                             const plumb_outcome *expected) {
-  plumb_outcome last = {0};
-  plumb_status status = PLUMB_OK;
-  plumb_arena *last_arena = NULL;
-  for (size_t i = 0; i < sd->ladder->stage_count && status == PLUMB_OK; i++) {
-    const plumb_stage *stage = &sd->ladder->stages[i];
-    plumb_stage_report *s = &k->report->stages[sd->first + i];
-    /* A stage that is already known to trap says nothing more in another case. */
-    if (!stage->program || s->verdict == PLUMB_VERDICT_TRAPPED) continue;
-    if (sd->is_reference && i == 0) {
-      judge(k, s, c, expected, expected);
-      continue;
-    }
-    if (!last_arena || !same_as_before(sd, i)) {
-      if (last_arena) plumb_arena_destroy(last_arena);
-      last_arena = plumb_arena_create();
-      execute(k, last_arena, sd, stage, c, false, &last);
-    }
-    if (last.status == PLUMB_BAD_INPUT) {
-      status = last.status;
-      if (k->diag) *k->diag = last.problem;
-    } else {
-      judge(k, s, c, expected, &last);
-    }
+static void run_row(case_run *r, size_t index);
+
+static void judge_row(case_run *r, size_t index, const plumb_outcome *out,
+                      const plumb_comparison *comparisons) {
+  check *k = r->k;
+  pthread_mutex_lock(&r->lock);
+  if (out->status == PLUMB_BAD_INPUT && r->status == PLUMB_OK) {
+    r->status = out->status;
+    if (k->diag) *k->diag = out->problem;
   }
-  if (last_arena) plumb_arena_destroy(last_arena);
-  return status;
+  if (r->status == PLUMB_OK)
+    judge(k, &k->report->stages[index], r->c, r->expected, out, comparisons);
+  pthread_mutex_unlock(&r->lock);
+}
+
+/* The stages that execute the very same program as row `index`: what it gave is theirs,
+ * but for a trap, whose place each stage names for itself. */
+static void judge_same(case_run *r, size_t index, const plumb_outcome *out,
+                       const plumb_comparison *comparisons) {
+  const check *k = r->k;
+  for (size_t i = index + 1; i < k->report->stage_count; i++) {
+    if (k->rows[i].same_as != index) continue;
+    if (comparisons)
+      judge_row(r, i, out, comparisons);
+    else
+      run_row(r, i);
+  }
+}
+
+static void run_row(case_run *r, size_t index) {
+  check *k = r->k;
+  const stage_row *row = &k->rows[index];
+  const plumb_stage *stage = k->report->stages[index].stage;
+  plumb_arena *scratch = plumb_arena_create();
+  plumb_outcome out;
+  execute(k, scratch, row->side, stage, r->c, 1, false, &out);
+  const plumb_comparison *comparisons =
+      gave_outputs(&out) ? compare_outputs(scratch, k, r->expected, &out) : NULL;
+  judge_row(r, index, &out, comparisons);
+  if (row->same_as == index) judge_same(r, index, &out, comparisons);
+  plumb_arena_destroy(scratch);
+}
+
+/* Row 0 is the reference's stage 0, which the others are judged by. */
+static void run_rows(void *user) {
+  case_run *r = user;
+  const check *k = r->k;
+  for (;;) {
+    size_t i = __atomic_fetch_add(&r->next, 1, __ATOMIC_RELAXED);
+    if (i >= k->report->stage_count) break;
+    if (k->rows[i].same_as == i && has_more_to_say(&k->report->stages[i])) run_row(r, i);
+  }
 }
 
 static plumb_status run_case(check *k, plumb_task_shape shape, size_t fill_index) {
@@ -293,20 +352,26 @@ static plumb_status run_case(check *k, plumb_task_shape shape, size_t fill_index
                                           k->options->seed + fill_index, &c, k->diag);
   const plumb_stage *first = &k->sides[0].ladder->stages[0];
   if (status == PLUMB_OK && first->program) {
-    plumb_outcome expected;
+    size_t jobs = k->options->jobs > 0 ? (size_t)k->options->jobs : plumb_core_count();
     bool companions =
         !k->report->accept.tolerance && k->report->accept.level != PLUMB_VERDICT_IDENTICAL;
-    execute(k, scratch, &k->sides[0], first, c, companions, &expected);
-    bool usable = expected.status == PLUMB_OK && expected.trap.kind == PLUMB_TRAP_NONE;
+    plumb_outcome expected;
+    execute(k, scratch, &k->sides[0], first, c, jobs, companions, &expected);
     if (expected.status == PLUMB_BAD_INPUT) {
       status = expected.status;
       if (k->diag) *k->diag = expected.problem;
-    } else if (!usable) {
-      judge(k, &k->report->stages[0], c, &expected, &expected);
+    } else {
+      const plumb_comparison *same = compare_outputs(scratch, k, &expected, &expected);
+      judge(k, &k->report->stages[0], c, &expected, &expected, same);
     }
-    for (size_t i = 0; i < k->side_count && usable && status == PLUMB_OK; i++)
-      status = run_side(k, &k->sides[i], c, &expected);
-    if (usable) k->report->cases++;
+    if (status == PLUMB_OK && gave_outputs(&expected)) {
+      case_run r = {.k = k, .c = c, .expected = &expected, .next = 1};
+      pthread_mutex_init(&r.lock, NULL);
+      plumb_parallel(jobs, run_rows, &r);
+      pthread_mutex_destroy(&r.lock);
+      status = r.status;
+      k->report->cases++;
+    }
   }
   plumb_arena_destroy(scratch);
   return status;
@@ -344,11 +409,22 @@ static plumb_status save_stage(check *k, plumb_stage_report *s) {
   return PLUMB_OK;
 }
 
+static size_t first_same(const check *k, size_t row) {
+  const plumb_stage *stage = k->report->stages[row].stage;
+  for (size_t i = 1; i < row; i++) {
+    const plumb_stage *other = k->report->stages[i].stage;
+    if (stage->program && other->program && k->rows[i].same_as == i &&
+        strcmp(k->report->stages[i].side, k->report->stages[row].side) == 0 &&
+        stage->digest.lo == other->digest.lo && stage->digest.hi == other->digest.hi)
+      return i;
+  }
+  return row;
+}
+
 static plumb_status list_stages(check *k) {
   plumb_report *r = k->report;
   for (size_t i = 0; i < k->side_count; i++) {
     side *sd = &k->sides[i];
-    sd->first = r->stage_count;
     for (size_t j = 0; j < sd->ladder->stage_count; j++) {
       r->stages = plumb_arena_grow(k->arena, r->stages, &r->stage_capacity, r->stage_count + 1,
                                    sizeof *r->stages);
@@ -363,6 +439,10 @@ static plumb_status list_stages(check *k) {
       PLUMB_TRY(save_stage(k, s));
     }
   }
+  k->rows = PLUMB_NEW_ARRAY(k->arena, stage_row, r->stage_count);
+  for (size_t i = 0, n = 0; i < k->side_count; i++)
+    for (size_t j = 0; j < k->sides[i].ladder->stage_count; j++, n++)
+      k->rows[n] = (stage_row){&k->sides[i], first_same(k, n)};
   return PLUMB_OK;
 }
 
