@@ -10,6 +10,7 @@
 #include "ir/base/parallel.h"
 #include "lower/lower.h"
 #include "tasks/execute.h"
+#include "tasks/source.h"
 
 /* One ladder of a side. */
 typedef struct side {
@@ -131,10 +132,7 @@ static plumb_status make_candidate(check *k) {
   char *text;
   size_t length;
   plumb_stage_kind kind;
-  if (!plumb_stage_kind_from_path(s->source, &kind))
-    return plumb_fail(k->diag, PLUMB_BAD_INPUT, k->task->path, s->source_line, 0,
-                      "candidate '%s': the ending is none of .cu .ptx .ll .mlir .plumb", s->source);
-  PLUMB_TRY(plumb_file_read(k->arena, s->source, &text, &length, k->diag));
+  PLUMB_TRY(plumb_source_read(k->arena, s->source, &kind, &text, &length, k->diag));
   plumb_ladder *ladder = plumb_ladder_create(k->arena, "candidate");
   plumb_lower_options options = lower_options(k, s);
   if (kind == PLUMB_STAGE_LLVM)

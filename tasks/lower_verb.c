@@ -4,6 +4,7 @@
 
 #include "frontends/cuda.h"
 #include "lower/lower.h"
+#include "tasks/source.h"
 #include "tasks/verbs.h"
 
 typedef struct lowering {
@@ -29,10 +30,7 @@ static plumb_status make_ladder(lowering *l) {
     plumb_stage_kind kind;
     char *text;
     size_t length;
-    if (!plumb_stage_kind_from_path(path, &kind))
-      return plumb_fail(l->diag, PLUMB_BAD_INPUT, path, 0, 0,
-                        "the ending is none of .mlir .ll .ptx .plumb");
-    PLUMB_TRY(plumb_file_read(l->arena, path, &text, &length, l->diag));
+    PLUMB_TRY(plumb_source_read(l->arena, path, &kind, &text, &length, l->diag));
     if (o->file_count > 1) {
       PLUMB_TRY(plumb_lower_single(l->ladder, kind, path, text, length, l->diag));
       l->ladder->stages[l->ladder->stage_count - 1].step = path;

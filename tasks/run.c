@@ -9,6 +9,7 @@
 
 #include "lower/lower.h"
 #include "tasks/npy.h"
+#include "tasks/source.h"
 #include "tasks/verbs.h"
 
 static void write_trap(const plumb_trap *t, plumb_text *out) {
@@ -97,12 +98,9 @@ plumb_status plumb_verb_run(plumb_arena *arena, plumb_verb_options *o, plumb_tex
                       o->file_count);
   const char *path = o->files[0];
   plumb_stage_kind kind;
-  if (!plumb_stage_kind_from_path(path, &kind))
-    return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0,
-                      "the ending is none of .mlir .ll .ptx .plumb");
   char *text;
   size_t length;
-  PLUMB_TRY(plumb_file_read(arena, path, &text, &length, diag));
+  PLUMB_TRY(plumb_source_read(arena, path, &kind, &text, &length, diag));
   plumb_ladder *ladder = plumb_ladder_create(arena, path);
   PLUMB_TRY(plumb_lower_single(ladder, kind, path, text, length, diag));
   o->invocation.path = path;

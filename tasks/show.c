@@ -5,6 +5,7 @@
 #include "ir/operations.h"
 #include "ir/ptx/ptx.h"
 #include "lower/lower.h"
+#include "tasks/source.h"
 #include "tasks/verbs.h"
 
 plumb_status plumb_verb_show(plumb_arena *arena, plumb_verb_options *o, plumb_text *out,
@@ -16,10 +17,7 @@ plumb_status plumb_verb_show(plumb_arena *arena, plumb_verb_options *o, plumb_te
   plumb_stage_kind kind;
   char *text;
   size_t length;
-  if (!plumb_stage_kind_from_path(path, &kind))
-    return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0,
-                      "the ending is none of .mlir .ll .ptx .plumb");
-  PLUMB_TRY(plumb_file_read(arena, path, &text, &length, diag));
+  PLUMB_TRY(plumb_source_read(arena, path, &kind, &text, &length, diag));
   plumb_ladder *ladder = plumb_ladder_create(arena, path);
   plumb_lower_options options = {.arch = o->arch ? o->arch : "sm_90",
                                  .pipeline = o->pipeline,

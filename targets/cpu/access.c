@@ -444,6 +444,7 @@ bool plumb_exec_load(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
 /* Sets the states of what was stored; undefined values leave their bytes uninitialised. */
 static void store_states(plumb_block_run *br, const access *a) {
   plumb_frame *f = a->s->frame;
+  if (a->view.allocation && !plumb_allocation_tracks(a->view.allocation)) return;
   if (br->undef) {
     for (uint32_t e = 0; e < a->elements; e++)
       for (uint32_t i = 0; i < a->on->count; i++) {

@@ -88,6 +88,37 @@ plumb_status plumb_machine_read(const plumb_machine *m, uint64_t address, void *
 plumb_status plumb_machine_poison(plumb_machine *m, uint64_t address, uint64_t size_bytes,
                                   plumb_diag *diag);
 
+/* Copies bytes and what is known of each (initialised or not); the places may overlap. */
+plumb_status plumb_machine_copy(plumb_machine *m, uint64_t to, uint64_t from, uint64_t size_bytes,
+                                plumb_diag *diag);
+/* Writes `count` elements of 1, 2 or 4 bytes, all `value`. */
+plumb_status plumb_machine_fill(plumb_machine *m, uint64_t address, uint32_t value,
+                                unsigned element_bytes, uint64_t count, plumb_diag *diag);
+
+/* Device memory beside a host program that runs in the same process (driver/).
+ * After `separate`, called before the first allocation, plain allocations lie above every
+ * host address, so that no number names both a host's and a device's byte. */
+void plumb_machine_separate(plumb_machine *m);
+/* Memory that host and device reach at one address (managed and pinned memory). The host
+ * writes it unseen, so every byte counts as initialised. 0: the size limit, or the machine
+ * is not separate. */
+uint64_t plumb_machine_alloc_twin(plumb_machine *m, uint64_t size_bytes, const char *name);
+/* Gives `size_bytes` of the host's memory at `data` a device address, until it is freed.
+ * Two calls with overlapping memory are two allocations: accesses through both are not
+ * known to meet. `data` stays the caller's and must stay alive. */
+uint64_t plumb_machine_borrow(plumb_machine *m, void *data, uint64_t size_bytes, const char *name);
+/* Takes every byte of an allocation for initialised. */
+void plumb_machine_trust(plumb_machine *m, uint64_t address);
+
+/* What an address lies in. */
+typedef struct plumb_extent {
+  uint64_t base, size_bytes;
+  void *host; /* where the host finds the byte at `base`: twin and borrowed memory, else NULL */
+  bool borrowed, read_only, owned_by_program;
+} plumb_extent;
+/* False if no live allocation of global memory holds the byte at `address` (or ends there). */
+bool plumb_machine_find(const plumb_machine *m, uint64_t address, plumb_extent *out);
+
 /* The companion of `count` elements of `type` at `address` after a run with
  * `companions`: truth in higher precision, and an interval that holds every legal
  * evaluation (bound.h). Elements never computed are exact (all three = the value). */
@@ -101,6 +132,18 @@ plumb_status plumb_machine_read_companions(const plumb_machine *m, uint64_t addr
 
 /* Allocates and initialises the program's globals; one program a machine at a time. */
 plumb_status plumb_machine_load(plumb_machine *m, const plumb_program *program, plumb_diag *diag);
+
+/* Several programs beside each other in one machine, sharing its memory but not their
+ * globals: `add` places the globals of one more; symbols, calls and launches then concern
+ * the one selected last (NULL: none). The globals named in `twins` become twins (managed
+ * variables). A module lives in the machine's arena; `remove` frees its globals. Not to be
+ * mixed with plumb_machine_load. */
+typedef struct plumb_module plumb_module;
+plumb_status plumb_machine_add(plumb_machine *m, const plumb_program *program,
+                               const char *const *twins, size_t twin_count,
+                               plumb_module **out_module, plumb_diag *diag);
+void plumb_machine_select(plumb_machine *m, plumb_module *module);
+void plumb_machine_remove(plumb_machine *m, plumb_module *module);
 
 /* Address of a global of the loaded program; 0 if there is none. */
 uint64_t plumb_machine_symbol(const plumb_machine *m, const char *name);

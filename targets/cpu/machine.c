@@ -23,13 +23,15 @@ plumb_machine *plumb_machine_create(plumb_arena *arena) {
 
 void plumb_machine_destroy(plumb_machine *m) {
   if (!m) return;
+  plumb_companion_map_destroy(&m->companions);
   for (uint32_t i = 0; i < m->allocation_count; i++) {
-    free(plumb_allocation_at(m, i)->data);
-    free(plumb_allocation_at(m, i)->state);
+    plumb_allocation *a = plumb_allocation_at(m, i);
+    if (!a->live) continue;
+    a->owned_by_program = false;
+    plumb_memory_free(m, ((uint64_t)i * 2 + 1) << 32);
   }
   for (uint32_t c = 0; c < PLUMB_ALLOCATION_CHUNKS; c++) free(m->chunks[c]);
   free(m->free_indexes);
-  plumb_companion_map_destroy(&m->companions);
   pthread_mutex_destroy(&m->lock);
 }
 
@@ -101,6 +103,76 @@ plumb_status plumb_machine_poison(plumb_machine *m, uint64_t address, uint64_t s
   return PLUMB_OK;
 }
 
+plumb_status plumb_machine_copy(plumb_machine *m, uint64_t to, uint64_t from, uint64_t size_bytes,
+                                plumb_diag *diag) {
+  plumb_allocation *target, *source;
+  uint64_t target_offset, source_offset;
+  if (!size_bytes) return PLUMB_OK;
+  PLUMB_TRY(find(m, to, size_bytes, &target, &target_offset, diag));
+  PLUMB_TRY(find(m, from, size_bytes, &source, &source_offset, diag));
+  memmove(target->data + target_offset, source->data + source_offset, size_bytes);
+  plumb_companion_map_clear(&m->companions, to, size_bytes);
+  if (!plumb_allocation_tracks(target)) return PLUMB_OK;
+  memmove(target->state + target_offset, source->state + source_offset, size_bytes);
+  if (!source->all_initialised)
+    target->all_initialised = false; /* its map says where */
+  else if (size_bytes == target->size_bytes)
+    target->all_initialised = true;
+  return PLUMB_OK;
+}
+
+plumb_status plumb_machine_fill(plumb_machine *m, uint64_t address, uint32_t value,
+                                unsigned element_bytes, uint64_t count, plumb_diag *diag) {
+  plumb_allocation *a;
+  uint64_t offset, size_bytes;
+  if (!count) return PLUMB_OK;
+  if (__builtin_mul_overflow(count, (uint64_t)element_bytes, &size_bytes)) size_bytes = UINT64_MAX;
+  PLUMB_TRY(find(m, address, size_bytes, &a, &offset, diag));
+  uint8_t *to = a->data + offset;
+  if (element_bytes == 1)
+    memset(to, (int)(value & 0xff), size_bytes);
+  else
+    for (uint64_t i = 0; i < count; i++) memcpy(to + i * element_bytes, &value, element_bytes);
+  memset(a->state + offset, PLUMB_BYTE_INITIALISED, size_bytes);
+  if (size_bytes == a->size_bytes) a->all_initialised = true;
+  plumb_companion_map_clear(&m->companions, address, size_bytes);
+  return PLUMB_OK;
+}
+
+/* --- beside a host program --- */
+
+void plumb_machine_separate(plumb_machine *m) {
+  plumb_memory_separate(m);
+}
+
+uint64_t plumb_machine_alloc_twin(plumb_machine *m, uint64_t size_bytes, const char *name) {
+  return plumb_memory_alloc_twin(m, size_bytes, plumb_arena_copy_string(m->arena, name));
+}
+
+uint64_t plumb_machine_borrow(plumb_machine *m, void *data, uint64_t size_bytes, const char *name) {
+  return plumb_memory_borrow(m, data, size_bytes, plumb_arena_copy_string(m->arena, name));
+}
+
+void plumb_machine_trust(plumb_machine *m, uint64_t address) {
+  plumb_allocation *a = plumb_allocation_of(m, address);
+  if (!a) return;
+  memset(a->state, PLUMB_BYTE_INITIALISED, a->size_bytes);
+  a->all_initialised = true;
+}
+
+bool plumb_machine_find(const plumb_machine *m, uint64_t address, plumb_extent *out) {
+  plumb_allocation *a =
+      plumb_window_of(address) == PLUMB_WINDOW_GLOBAL ? plumb_allocation_of(m, address) : NULL;
+  if (!a || (address & UINT32_MAX) > a->size_bytes) return false;
+  *out = (plumb_extent){.base = address & ~(uint64_t)UINT32_MAX,
+                        .size_bytes = a->size_bytes,
+                        .host = a->backing == PLUMB_BACKING_OWN ? NULL : a->data,
+                        .borrowed = a->backing == PLUMB_BACKING_CALLER,
+                        .read_only = a->read_only,
+                        .owned_by_program = a->owned_by_program};
+  return true;
+}
+
 plumb_status plumb_machine_read_companions(const plumb_machine *m, uint64_t address,
                                            plumb_dtype type, size_t count, plumb_companion *out,
                                            plumb_diag *diag) {
@@ -117,89 +189,6 @@ plumb_status plumb_machine_read_companions(const plumb_machine *m, uint64_t addr
                                       : plumb_companion_unknown();
   }
   return PLUMB_OK;
-}
-
-/* --- programs --- */
-
-static void unload(plumb_machine *m) {
-  for (size_t i = 0; m->program && i < m->program->global_count; i++) {
-    if (!m->global_addresses[i]) continue;
-    plumb_allocation_of(m, m->global_addresses[i])->owned_by_program = false;
-    plumb_memory_free(m, m->global_addresses[i]);
-  }
-  m->program = NULL;
-}
-
-static plumb_status symbol_value(const plumb_machine *m, const plumb_program *p,
-                                 const plumb_reloc *reloc, uint64_t *out, plumb_diag *diag) {
-  size_t g = plumb_program_find_global(p, reloc->symbol);
-  if (g != SIZE_MAX && m->global_addresses[g]) {
-    *out = m->global_addresses[g];
-    return PLUMB_OK;
-  }
-  const plumb_function *f = plumb_program_find(p, reloc->symbol);
-  if (g == SIZE_MAX && f) {
-    *out = plumb_window_base(PLUMB_WINDOW_FUNCTION) | f->index;
-    return PLUMB_OK;
-  }
-  return plumb_fail(diag, PLUMB_UNSUPPORTED, p->name, 0, 0,
-                    "an initialiser holds the address of '%s', which is %s", reloc->symbol,
-                    g == SIZE_MAX ? "not defined" : "shared or external");
-}
-
-static plumb_status relocate(plumb_machine *m, const plumb_program *p, size_t index,
-                             plumb_diag *diag) {
-  const plumb_global *g = &p->globals[index];
-  plumb_allocation *a = plumb_allocation_of(m, m->global_addresses[index]);
-  for (size_t i = 0; i < g->reloc_count; i++) {
-    uint64_t value = 0;
-    if (g->relocs[i].offset > g->size_bytes || g->size_bytes - g->relocs[i].offset < 8)
-      return plumb_fail(diag, PLUMB_BAD_INPUT, p->name, 0, 0,
-                        "the initialiser of '%s' has an address that does not fit in it", g->name);
-    PLUMB_TRY(symbol_value(m, p, &g->relocs[i], &value, diag));
-    value += (uint64_t)g->relocs[i].addend;
-    memcpy(a->data + g->relocs[i].offset, &value, 8);
-    memset(a->state + g->relocs[i].offset, PLUMB_BYTE_INITIALISED, 8);
-  }
-  return PLUMB_OK;
-}
-
-static plumb_status place_global(plumb_machine *m, const plumb_program *p, size_t index,
-                                 plumb_diag *diag) {
-  const plumb_global *g = &p->globals[index];
-  if (g->external || g->space == PLUMB_SPACE_SHARED) return PLUMB_OK;
-  uint64_t address = plumb_memory_alloc(m, g->size_bytes, g->name);
-  if (!address)
-    return plumb_fail(diag, PLUMB_LIMIT, p->name, 0, 0,
-                      "global '%s' of %llu bytes exceeds the memory limit", g->name,
-                      (unsigned long long)g->size_bytes);
-  m->global_addresses[index] = address;
-  plumb_allocation *a = plumb_allocation_of(m, address);
-  a->owned_by_program = true;
-  a->read_only = g->space == PLUMB_SPACE_CONST;
-  if (g->init) memcpy(a->data, g->init, g->size_bytes);
-  a->all_initialised = g->init || g->zeroed;
-  if (a->all_initialised) memset(a->state, PLUMB_BYTE_INITIALISED, g->size_bytes);
-  return PLUMB_OK;
-}
-
-plumb_status plumb_machine_load(plumb_machine *m, const plumb_program *program, plumb_diag *diag) {
-  unload(m);
-  m->global_addresses = PLUMB_NEW_ARRAY(m->arena, uint64_t, program->global_count + 1);
-  m->program = program;
-  plumb_status status = PLUMB_OK;
-  for (size_t i = 0; status == PLUMB_OK && i < program->global_count; i++)
-    status = place_global(m, program, i, diag);
-  for (size_t i = 0; status == PLUMB_OK && i < program->global_count; i++)
-    if (m->global_addresses[i]) status = relocate(m, program, i, diag);
-  if (status != PLUMB_OK) unload(m);
-  return status;
-}
-
-uint64_t plumb_machine_symbol(const plumb_machine *m, const char *name) {
-  if (!m->program) return 0;
-  size_t g = plumb_program_find_global(m->program, name);
-  return g == SIZE_MAX ? 0 : m->global_addresses[g];
 }
 
 /* --- runs --- */

@@ -3,18 +3,19 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static bool make_chunk(plumb_machine *m, uint32_t index) {
+  plumb_allocation **chunk = &m->chunks[index / PLUMB_ALLOCATION_CHUNK];
+  if (!*chunk) *chunk = calloc(PLUMB_ALLOCATION_CHUNK, sizeof **chunk);
+  return *chunk != NULL;
+}
 
 static uint32_t take_index(plumb_machine *m) {
   uint32_t limit = PLUMB_ALLOCATION_CHUNK * PLUMB_ALLOCATION_CHUNKS;
-  if (m->allocation_count < limit) {
-    uint32_t index = m->allocation_count;
-    uint32_t chunk = index / PLUMB_ALLOCATION_CHUNK;
-    if (!m->chunks[chunk]) {
-      m->chunks[chunk] = calloc(PLUMB_ALLOCATION_CHUNK, sizeof(plumb_allocation));
-      if (!m->chunks[chunk]) return UINT32_MAX;
-    }
-    return index;
-  }
+  if (m->allocation_count < limit)
+    return make_chunk(m, m->allocation_count) ? m->allocation_count : UINT32_MAX;
   return m->free_count ? m->free_indexes[--m->free_count] : UINT32_MAX;
 }
 
@@ -30,26 +31,116 @@ static bool remember_free(plumb_machine *m, uint32_t index) {
   return true;
 }
 
+/* Takes an index for bytes at `data`; both arrays are released where it fails. */
+static uint64_t place_bytes(plumb_machine *m, uint8_t *data, plumb_backing backing,
+                            uint64_t size_bytes, const char *name) {
+  uint32_t index = take_index(m);
+  uint8_t *state = calloc(1, size_bytes + 64);
+  if (index == UINT32_MAX || !data || !state) {
+    free(state);
+    if (backing == PLUMB_BACKING_OWN) free(data);
+    return 0;
+  }
+  *plumb_allocation_at(m, index) = (plumb_allocation){.data = data,
+                                                      .state = state,
+                                                      .size_bytes = size_bytes,
+                                                      .name = name,
+                                                      .backing = backing,
+                                                      .live = true};
+  if (index == m->allocation_count)
+    __atomic_store_n(&m->allocation_count, index + 1, __ATOMIC_RELEASE);
+  m->total_bytes += size_bytes;
+  return ((uint64_t)index * 2 + 1) << 32;
+}
+
+static bool fits(const plumb_machine *m, uint64_t size_bytes) {
+  return size_bytes <= PLUMB_MAX_ALLOCATION_BYTES &&
+         size_bytes <= PLUMB_MAX_MACHINE_BYTES - m->total_bytes;
+}
+
 uint64_t plumb_memory_alloc(plumb_machine *m, uint64_t size_bytes, const char *name) {
   uint64_t address = 0;
   pthread_mutex_lock(&m->lock);
-  if (size_bytes <= PLUMB_MAX_ALLOCATION_BYTES &&
-      size_bytes <= PLUMB_MAX_MACHINE_BYTES - m->total_bytes) {
-    uint32_t index = take_index(m);
+  if (fits(m, size_bytes)) {
     uint8_t *data = calloc(1, size_bytes + 64); /* 64: vector tails may read past the end */
-    uint8_t *state = calloc(1, size_bytes + 64);
-    if (index != UINT32_MAX && data && state) {
-      plumb_allocation *a = plumb_allocation_at(m, index);
-      *a = (plumb_allocation){
-          .data = data, .state = state, .size_bytes = size_bytes, .name = name, .live = true};
-      if (index == m->allocation_count)
-        __atomic_store_n(&m->allocation_count, index + 1, __ATOMIC_RELEASE);
-      m->total_bytes += size_bytes;
-      address = ((uint64_t)index * 2 + 1) << 32;
-    } else {
-      free(data);
-      free(state);
+    address = place_bytes(m, data, PLUMB_BACKING_OWN, size_bytes, name);
+  }
+  pthread_mutex_unlock(&m->lock);
+  return address;
+}
+
+uint64_t plumb_memory_borrow(plumb_machine *m, void *data, uint64_t size_bytes, const char *name) {
+  uint64_t address = 0;
+  pthread_mutex_lock(&m->lock);
+  if (fits(m, size_bytes)) {
+    address = place_bytes(m, data, PLUMB_BACKING_CALLER, size_bytes, name);
+    if (address) {
+      plumb_allocation *a = plumb_allocation_of(m, address);
+      memset(a->state, PLUMB_BYTE_INITIALISED, size_bytes);
+      a->all_initialised = true;
     }
+  }
+  pthread_mutex_unlock(&m->lock);
+  return address;
+}
+
+/* --- twins: one address for host and device --- */
+
+void plumb_memory_separate(plumb_machine *m) {
+  if (m->separate || m->allocation_count) return;
+  for (uint32_t i = 0; i < PLUMB_TWIN_INDEXES; i += PLUMB_ALLOCATION_CHUNK)
+    if (!make_chunk(m, i)) abort(); /* as an arena: exhausted memory ends the process */
+  m->separate = true;
+  m->allocation_count = PLUMB_TWIN_INDEXES;
+}
+
+static uint64_t twin_bytes(uint64_t size_bytes) {
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  return (size_bytes + 64 + page - 1) / page * page; /* 64: as above */
+}
+
+/* Maps `bytes` at the address of a free index. The host may have something there: the
+ * next index is tried. */
+static uint8_t *map_twin(plumb_machine *m, uint64_t bytes, uint32_t *out_index) {
+  for (uint32_t tries = 0; tries < PLUMB_TWIN_INDEXES; tries++) {
+    uint32_t index = m->twin_index++ % PLUMB_TWIN_INDEXES;
+    if (plumb_allocation_at(m, index)->live) continue;
+    void *wanted = (void *)(uintptr_t)(((uint64_t)index * 2 + 1) << 32);
+    void *got = mmap(wanted, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got == MAP_FAILED) continue;
+    if (got != wanted) { /* a kernel older than 4.17 takes the address for a hint */
+      munmap(got, bytes);
+      continue;
+    }
+    *out_index = index;
+    return got;
+  }
+  return NULL;
+}
+
+uint64_t plumb_memory_alloc_twin(plumb_machine *m, uint64_t size_bytes, const char *name) {
+  uint64_t address = 0;
+  pthread_mutex_lock(&m->lock);
+  uint32_t index = 0;
+  uint8_t *state = NULL, *data = NULL;
+  if (m->separate && fits(m, size_bytes)) {
+    state = calloc(1, size_bytes + 64);
+    if (state) data = map_twin(m, twin_bytes(size_bytes), &index);
+  }
+  if (data) {
+    memset(state, PLUMB_BYTE_INITIALISED, size_bytes);
+    *plumb_allocation_at(m, index) = (plumb_allocation){.data = data,
+                                                        .state = state,
+                                                        .size_bytes = size_bytes,
+                                                        .name = name,
+                                                        .backing = PLUMB_BACKING_TWIN,
+                                                        .live = true,
+                                                        .all_initialised = true};
+    m->total_bytes += size_bytes;
+    address = ((uint64_t)index * 2 + 1) << 32;
+  } else {
+    free(state);
   }
   pthread_mutex_unlock(&m->lock);
   return address;
@@ -61,11 +152,12 @@ bool plumb_memory_free(plumb_machine *m, uint64_t address) {
   bool ok = a && (address & UINT32_MAX) == 0 && !a->owned_by_program;
   if (ok) {
     m->total_bytes -= a->size_bytes;
-    free(a->data);
+    if (a->backing == PLUMB_BACKING_OWN) free(a->data);
+    if (a->backing == PLUMB_BACKING_TWIN) munmap(a->data, twin_bytes(a->size_bytes));
     free(a->state);
     a->data = a->state = NULL;
     a->live = false;
-    remember_free(m, (uint32_t)(address >> 33));
+    if (a->backing != PLUMB_BACKING_TWIN) remember_free(m, (uint32_t)(address >> 33));
     if (m->companions.count) plumb_companion_map_clear(&m->companions, address, a->size_bytes);
   }
   pthread_mutex_unlock(&m->lock);

@@ -38,11 +38,19 @@ enum { PLUMB_BYTE_UNINITIALISED = 0, PLUMB_BYTE_INITIALISED = 1, PLUMB_BYTE_GAP 
 #define PLUMB_MAX_ALLOCATION_BYTES ((1ull << 32) - (1ull << 16))
 #define PLUMB_MAX_MACHINE_BYTES (48ull << 30)
 
+/* Whose memory holds an allocation's bytes. */
+typedef enum plumb_backing {
+  PLUMB_BACKING_OWN,   /* malloc */
+  PLUMB_BACKING_TWIN,  /* mapped at the allocation's own address: the host can follow it */
+  PLUMB_BACKING_CALLER /* somebody else's, who keeps it alive */
+} plumb_backing;
+
 typedef struct plumb_allocation {
   uint8_t *data;
   uint8_t *state; /* one PLUMB_BYTE_* a byte */
   uint64_t size_bytes;
   const char *name;
+  plumb_backing backing;
   bool live;
   bool read_only;
   bool from_caller;      /* made by plumb_machine_alloc: the caller will read it */
@@ -64,6 +72,9 @@ typedef struct plumb_companion_map {
 #define PLUMB_ALLOCATION_CHUNK 4096u
 #define PLUMB_ALLOCATION_CHUNKS 2048u
 
+/* Allocations below this index lie at addresses below 2^47, which the host may map too. */
+#define PLUMB_TWIN_INDEXES (1u << 14)
+
 struct plumb_machine {
   plumb_arena *arena;
   const plumb_program *program;
@@ -72,6 +83,8 @@ struct plumb_machine {
   uint32_t allocation_count;
   uint32_t *free_indexes; /* reused only when fresh ones have run out */
   size_t free_count, free_capacity;
+  bool separate;       /* indexes below PLUMB_TWIN_INDEXES are for twins alone */
+  uint32_t twin_index; /* the next one to try */
   uint64_t total_bytes;
   pthread_mutex_t lock;           /* allocation table */
   plumb_companion_map companions; /* of global memory */
@@ -79,6 +92,11 @@ struct plumb_machine {
 
 static inline plumb_allocation *plumb_allocation_at(const plumb_machine *m, uint32_t index) {
   return &m->chunks[index / PLUMB_ALLOCATION_CHUNK][index % PLUMB_ALLOCATION_CHUNK];
+}
+
+/* False where the host may write unseen: there every byte stays initialised. */
+static inline bool plumb_allocation_tracks(const plumb_allocation *a) {
+  return a->backing == PLUMB_BACKING_OWN;
 }
 
 /* The live allocation that a window-0 address names by its id, or NULL. */
@@ -89,10 +107,22 @@ static inline plumb_allocation *plumb_allocation_of(const plumb_machine *m, uint
   return a->live ? a : NULL;
 }
 
+/* A program in a machine: where its globals lie. */
+struct plumb_module {
+  const plumb_program *program;
+  uint64_t *global_addresses; /* generic address a program global; 0 for shared ones */
+};
+
 /* As plumb_machine_alloc; `name` must live as long as the machine. Thread-safe. */
 uint64_t plumb_memory_alloc(plumb_machine *m, uint64_t size_bytes, const char *name);
 /* False if `address` is not the start of a live allocation. Thread-safe. */
 bool plumb_memory_free(plumb_machine *m, uint64_t address);
+/* Makes the entries of the twins' indexes; see plumb_machine_separate. */
+void plumb_memory_separate(plumb_machine *m);
+/* Backing TWIN; see plumb_machine_alloc_twin. */
+uint64_t plumb_memory_alloc_twin(plumb_machine *m, uint64_t size_bytes, const char *name);
+/* Backing CALLER: `data` holds the bytes. Thread-safe. */
+uint64_t plumb_memory_borrow(plumb_machine *m, void *data, uint64_t size_bytes, const char *name);
 /* For messages: the allocation nearest to an address that lies outside all, or NULL. */
 const plumb_allocation *plumb_memory_nearest(const plumb_machine *m, uint64_t address,
                                              int64_t *out_offset);

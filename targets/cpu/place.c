@@ -147,6 +147,7 @@ void plumb_place_write(plumb_block_run *br, const plumb_place *place, uint32_t l
   if (place->data) {
     if (!br->watch || memcmp(place->data, data, size_bytes) != 0) br->changes++;
     memmove(place->data, data, size_bytes);
+    if (place->allocation && !plumb_allocation_tracks(place->allocation)) return;
     memmove(place->state, state, size_bytes);
     if (place->allocation && place->allocation->all_initialised &&
         memchr(state, PLUMB_BYTE_UNINITIALISED, size_bytes))

@@ -1,0 +1,129 @@
+/* Programs in a machine: their globals get memory and their initial values. */
+#include <string.h>
+
+#include "targets/cpu/memory.h"
+
+static void free_globals(plumb_machine *m, const plumb_program *p, const uint64_t *addresses) {
+  for (size_t i = 0; p && i < p->global_count; i++) {
+    if (!addresses[i]) continue;
+    plumb_allocation_of(m, addresses[i])->owned_by_program = false;
+    plumb_memory_free(m, addresses[i]);
+  }
+}
+
+static void unload(plumb_machine *m) {
+  free_globals(m, m->program, m->global_addresses);
+  m->program = NULL;
+}
+
+static plumb_status symbol_value(const plumb_machine *m, const plumb_program *p,
+                                 const plumb_reloc *reloc, uint64_t *out, plumb_diag *diag) {
+  size_t g = plumb_program_find_global(p, reloc->symbol);
+  if (g != SIZE_MAX && m->global_addresses[g]) {
+    *out = m->global_addresses[g];
+    return PLUMB_OK;
+  }
+  const plumb_function *f = plumb_program_find(p, reloc->symbol);
+  if (g == SIZE_MAX && f) {
+    *out = plumb_window_base(PLUMB_WINDOW_FUNCTION) | f->index;
+    return PLUMB_OK;
+  }
+  return plumb_fail(diag, PLUMB_UNSUPPORTED, p->name, 0, 0,
+                    "an initialiser holds the address of '%s', which is %s", reloc->symbol,
+                    g == SIZE_MAX ? "not defined" : "shared or external");
+}
+
+static plumb_status relocate(plumb_machine *m, const plumb_program *p, size_t index,
+                             plumb_diag *diag) {
+  const plumb_global *g = &p->globals[index];
+  plumb_allocation *a = plumb_allocation_of(m, m->global_addresses[index]);
+  for (size_t i = 0; i < g->reloc_count; i++) {
+    uint64_t value = 0;
+    if (g->relocs[i].offset > g->size_bytes || g->size_bytes - g->relocs[i].offset < 8)
+      return plumb_fail(diag, PLUMB_BAD_INPUT, p->name, 0, 0,
+                        "the initialiser of '%s' has an address that does not fit in it", g->name);
+    PLUMB_TRY(symbol_value(m, p, &g->relocs[i], &value, diag));
+    value += (uint64_t)g->relocs[i].addend;
+    memcpy(a->data + g->relocs[i].offset, &value, 8);
+    memset(a->state + g->relocs[i].offset, PLUMB_BYTE_INITIALISED, 8);
+  }
+  return PLUMB_OK;
+}
+
+static bool is_among(const char *name, const char *const *names, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(names[i], name) == 0) return true;
+  return false;
+}
+
+static plumb_status place_global(plumb_machine *m, const plumb_program *p, size_t index, bool twin,
+                                 plumb_diag *diag) {
+  const plumb_global *g = &p->globals[index];
+  if (g->external || g->space == PLUMB_SPACE_SHARED) return PLUMB_OK;
+  uint64_t address = twin ? plumb_memory_alloc_twin(m, g->size_bytes, g->name)
+                          : plumb_memory_alloc(m, g->size_bytes, g->name);
+  if (!address)
+    return plumb_fail(diag, PLUMB_LIMIT, p->name, 0, 0,
+                      "global '%s' of %llu bytes exceeds the memory limit", g->name,
+                      (unsigned long long)g->size_bytes);
+  m->global_addresses[index] = address;
+  plumb_allocation *a = plumb_allocation_of(m, address);
+  a->owned_by_program = true;
+  a->read_only = g->space == PLUMB_SPACE_CONST;
+  if (g->init) memcpy(a->data, g->init, g->size_bytes);
+  a->all_initialised |= g->init || g->zeroed;
+  if (a->all_initialised) memset(a->state, PLUMB_BYTE_INITIALISED, g->size_bytes);
+  return PLUMB_OK;
+}
+
+/* Makes `program` the machine's with fresh globals; those of the one before are left alone. */
+static plumb_status place(plumb_machine *m, const plumb_program *program, const char *const *twins,
+                          size_t twin_count, plumb_diag *diag) {
+  m->global_addresses = PLUMB_NEW_ARRAY(m->arena, uint64_t, program->global_count + 1);
+  m->program = program;
+  plumb_status status = PLUMB_OK;
+  for (size_t i = 0; status == PLUMB_OK && i < program->global_count; i++)
+    status =
+        place_global(m, program, i, is_among(program->globals[i].name, twins, twin_count), diag);
+  for (size_t i = 0; status == PLUMB_OK && i < program->global_count; i++)
+    if (m->global_addresses[i]) status = relocate(m, program, i, diag);
+  if (status != PLUMB_OK) unload(m);
+  return status;
+}
+
+plumb_status plumb_machine_load(plumb_machine *m, const plumb_program *program, plumb_diag *diag) {
+  unload(m);
+  return place(m, program, NULL, 0, diag);
+}
+
+plumb_status plumb_machine_add(plumb_machine *m, const plumb_program *program,
+                               const char *const *twins, size_t twin_count,
+                               plumb_module **out_module, plumb_diag *diag) {
+  plumb_module before = {m->program, m->global_addresses};
+  plumb_status status = place(m, program, twins, twin_count, diag);
+  if (status == PLUMB_OK) {
+    plumb_module *module = PLUMB_NEW(m->arena, plumb_module);
+    *module = (plumb_module){m->program, m->global_addresses};
+    *out_module = module;
+  }
+  m->program = before.program;
+  m->global_addresses = before.global_addresses;
+  return status;
+}
+
+void plumb_machine_select(plumb_machine *m, plumb_module *module) {
+  m->program = module ? module->program : NULL;
+  m->global_addresses = module ? module->global_addresses : NULL;
+}
+
+void plumb_machine_remove(plumb_machine *m, plumb_module *module) {
+  if (m->program == module->program) plumb_machine_select(m, NULL);
+  free_globals(m, module->program, module->global_addresses);
+  *module = (plumb_module){0};
+}
+
+uint64_t plumb_machine_symbol(const plumb_machine *m, const char *name) {
+  if (!m->program) return 0;
+  size_t g = plumb_program_find_global(m->program, name);
+  return g == SIZE_MAX ? 0 : m->global_addresses[g];
+}
