@@ -1,15 +1,13 @@
 #include "tasks/check.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "frontends/cuda.h"
 #include "ir/base/parallel.h"
 #include "lower/lower.h"
 #include "tasks/execute.h"
+#include "tasks/save.h"
 #include "tasks/source.h"
 
 /* One ladder of a side. */
@@ -385,28 +383,6 @@ static size_t fill_runs(const plumb_task *task) {
 
 /* --- the report --- */
 
-static plumb_status save_stage(check *k, plumb_stage_report *s) {
-  static const char *const endings[] = {"mlir", "ll", "ptx", "plumb"};
-  if (!k->options->save || !s->stage->text_length) return PLUMB_OK;
-  if (mkdir(k->options->save, 0777) != 0 && errno != EEXIST)
-    return plumb_fail(k->diag, PLUMB_BAD_INPUT, k->options->save, 0, 0,
-                      "--save: cannot create the folder: %s", strerror(errno));
-  char step[48];
-  size_t n = 0;
-  for (const char *c = s->stage->step; *c && n + 1 < sizeof step; c++)
-    step[n++] =
-        (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ? *c : '-';
-  step[n] = 0;
-  const char *side_name = strcmp(s->side, "candidate (nvcc)") == 0 ? "candidate-nvcc" : s->side;
-  s->file = plumb_arena_printf(k->arena, "%s/%s-%03d-%s.%s", k->options->save, side_name,
-                               s->stage->index, step, endings[s->stage->kind]);
-  FILE *file = fopen(s->file, "wb");
-  if (!file || fwrite(s->stage->text, 1, s->stage->text_length, file) != s->stage->text_length ||
-      fclose(file) != 0)
-    return plumb_fail(k->diag, PLUMB_BAD_INPUT, s->file, 0, 0, "cannot write: %s", strerror(errno));
-  return PLUMB_OK;
-}
-
 static size_t first_same(const check *k, size_t row) {
   const plumb_stage *stage = k->report->stages[row].stage;
   for (size_t i = 1; i < row; i++) {
@@ -434,7 +410,9 @@ static plumb_status list_stages(check *k) {
         plumb_diag_format(&s->stage->problem, sentence, sizeof sentence);
         s->why_undecided = plumb_arena_copy_string(k->arena, sentence);
       }
-      PLUMB_TRY(save_stage(k, s));
+      if (k->options->save)
+        PLUMB_TRY(
+            plumb_stage_save(k->arena, k->options->save, s->side, s->stage, &s->file, k->diag));
     }
   }
   k->rows = PLUMB_NEW_ARRAY(k->arena, stage_row, r->stage_count);

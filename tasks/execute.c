@@ -108,10 +108,19 @@ static void keep_output(session *s, size_t tensor, const plumb_readback *r) {
   s->out->budgets[tensor] = r->budgets;
 }
 
-static void check_inputs(session *s, const plumb_called *called) {
+/* A function of tensors takes values: bufferization may reuse their buffers, and the
+ * caller has to copy what it still needs (MLIR, Bufferization, "Destination-Passing
+ * Style": function arguments are writable). `plan` is NULL for a kernel. */
+static bool is_value(const plumb_call_plan *plan, size_t tensor) {
+  for (size_t i = 0; plan && i < plan->input_count; i++)
+    if (plan->input_tensors[i] == (int)tensor && plan->input_values[i]) return true;
+  return false;
+}
+
+static void check_inputs(session *s, const plumb_call_plan *plan, const plumb_called *called) {
   const plumb_task *task = s->c->task;
   for (size_t i = 0; i < task->tensor_count; i++)
-    if (task->tensors[i].role == PLUMB_ROLE_INPUT &&
+    if (task->tensors[i].role == PLUMB_ROLE_INPUT && !is_value(plan, i) &&
         memcmp(called->buffers[i].array.data, s->c->tensors[i].data,
                plumb_array_bytes(&s->c->tensors[i])) != 0)
       s->out->changed_input = task->tensors[i].name;
@@ -164,6 +173,7 @@ static plumb_status plan_inputs(plumb_arena *arena, const plumb_task *task,
   int *tensors = PLUMB_NEW_ARRAY(arena, int, n);
   plumb_task_expression *scalars = PLUMB_NEW_ARRAY(arena, plumb_task_expression, n);
   plumb_dtype *types = PLUMB_NEW_ARRAY(arena, plumb_dtype, n);
+  bool *values = PLUMB_NEW_ARRAY(arena, bool, n);
   size_t next = 0;
   const plumb_task_side *side = plan->side;
   if (side->has_arguments && side->argument_count != n)
@@ -172,6 +182,7 @@ static plumb_status plan_inputs(plumb_arena *arena, const plumb_task *task,
                       side->argument_count, plan->entry, n);
   for (size_t i = 0; i < n; i++) {
     types[i] = signature->inputs[i].dtype;
+    values[i] = signature->inputs[i].kind == PLUMB_SIGNATURE_TENSOR;
     tensors[i] = -1;
     if (side->has_arguments) {
       tensors[i] = find_tensor(task, side->arguments[i].text);
@@ -193,6 +204,7 @@ static plumb_status plan_inputs(plumb_arena *arena, const plumb_task *task,
   plan->input_tensors = tensors;
   plan->input_scalars = scalars;
   plan->input_types = types;
+  plan->input_values = values;
   plan->input_count = n;
   return PLUMB_OK;
 }
@@ -304,7 +316,7 @@ static plumb_status host_run(session *s, const plumb_stage *stage, const plumb_c
     if (tensor < 0 || task->tensors[tensor].role == PLUMB_ROLE_INPUT) continue;
     if (!s->out->outputs[tensor].data) keep_output(s, (size_t)tensor, &called.buffers[tensor]);
   }
-  check_inputs(s, &called);
+  check_inputs(s, plan, &called);
   return PLUMB_OK;
 }
 
@@ -368,7 +380,7 @@ static plumb_status kernel_run(session *s, const plumb_stage *stage, const plumb
   if (called.trap.kind != PLUMB_TRAP_NONE) return PLUMB_OK;
   for (size_t i = 0; i < task->tensor_count; i++)
     if (task->tensors[i].role != PLUMB_ROLE_INPUT) keep_output(s, i, &called.buffers[i]);
-  check_inputs(s, &called);
+  check_inputs(s, NULL, &called);
   return PLUMB_OK;
 }
 

@@ -39,6 +39,7 @@ typedef struct plumb_call_plan {
   const int *input_tensors; /* task tensor of each input; -1: a scalar expression */
   const plumb_task_expression *input_scalars;
   const plumb_dtype *input_types;
+  const bool *input_values; /* a tensor: what its buffer holds afterwards is nobody's */
   size_t input_count;
   const int *result_tensors;
   size_t result_count;

@@ -44,6 +44,7 @@ static plumb_status bind_host(plumb_arena *arena, const plumb_stage *stage, plum
                       info.input_count, v->arg_count);
   for (size_t i = 0; i < v->arg_count; i++) {
     const plumb_signature_value *in = &info.inputs[i];
+    v->arg_values[i] = in->kind == PLUMB_SIGNATURE_TENSOR;
     PLUMB_TRY(plumb_value_parse(arena, v->arg_texts[i], in->dtype,
                                 in->kind == PLUMB_SIGNATURE_SCALAR ? NULL : in->dims, in->rank,
                                 &v->args[i], diag));
@@ -77,6 +78,7 @@ plumb_status plumb_invocation_bind(plumb_arena *arena, const plumb_stage *stage0
   PLUMB_TRY(find_entry(stage0, v, &entry, diag));
   v->entry = entry->name;
   v->args = PLUMB_NEW_ARRAY(arena, plumb_value, v->arg_count);
+  v->arg_values = PLUMB_NEW_ARRAY(arena, bool, v->arg_count);
   if (entry->kind == PLUMB_HOST && stage0->kind == PLUMB_STAGE_MLIR)
     return bind_host(arena, stage0, v, diag);
   for (size_t i = 0; i < v->arg_count; i++) {

@@ -14,6 +14,7 @@ typedef struct plumb_invocation {
   const char **arg_texts; /* as given by --arg */
   size_t arg_count;
   plumb_value *args;          /* parsed by plumb_invocation_bind */
+  bool *arg_values;           /* a tensor: what its buffer holds afterwards is nobody's */
   plumb_call_result *results; /* of a host function of stage 0 */
   size_t result_count;
 } plumb_invocation;

@@ -4,6 +4,7 @@
 
 #include "frontends/cuda.h"
 #include "lower/lower.h"
+#include "tasks/save.h"
 #include "tasks/source.h"
 #include "tasks/verbs.h"
 
@@ -112,6 +113,7 @@ static void judge(lowering *l, plumb_stage_report *s, const plumb_invoked *first
   for (size_t i = 0; i < v->arg_count; i++) {
     if (v->args[i].is_scalar) continue;
     bool given = l->expected_args[i].type != PLUMB_DTYPE_COUNT;
+    if (v->arg_values[i] && !given) continue;
     compared += given || first_ran;
     if (given || first_ran)
       judge_array(l, s, plumb_arena_printf(l->arena, "arg%zu", i),
@@ -157,12 +159,17 @@ static void run_stages(lowering *l) {
   report->accepted = report->blamed < 0;
 }
 
-static void list_stages(lowering *l) {
+static plumb_status list_stages(lowering *l) {
   plumb_report *r = l->report;
   r->stages = PLUMB_NEW_ARRAY(l->arena, plumb_stage_report, l->ladder->stage_count);
   r->stage_count = l->ladder->stage_count;
-  for (size_t i = 0; i < r->stage_count; i++)
-    r->stages[i] = (plumb_stage_report){.side = "reference", .stage = &l->ladder->stages[i]};
+  for (size_t i = 0; i < r->stage_count; i++) {
+    plumb_stage_report *s = &r->stages[i];
+    *s = (plumb_stage_report){.side = "reference", .stage = &l->ladder->stages[i]};
+    if (l->o->save)
+      PLUMB_TRY(plumb_stage_save(l->arena, l->o->save, s->side, s->stage, &s->file, l->diag));
+  }
+  return PLUMB_OK;
 }
 
 plumb_status plumb_verb_lower(plumb_arena *arena, plumb_verb_options *o, plumb_text *out,
@@ -188,7 +195,7 @@ plumb_status plumb_verb_lower(plumb_arena *arena, plumb_verb_options *o, plumb_t
                              .command = o->command,
                              .seed = o->seed,
                              .versions = "plumb 0.1.0; LLVM and MLIR 22"};
-  list_stages(&l);
+  PLUMB_TRY(list_stages(&l));
   run_stages(&l);
   *out_exit = plumb_report_exit_code(l.report);
   if (o->json)

@@ -72,6 +72,7 @@ plumb_mlir_handler plumb_mlir_llvm_intr_math, plumb_mlir_llvm_intr_binary,
     plumb_mlir_llvm_intr_overflow, plumb_mlir_llvm_intr_saturate, plumb_mlir_llvm_intr_reduce,
     plumb_mlir_llvm_intr_memory, plumb_mlir_llvm_intr_masked, plumb_mlir_llvm_intr_step,
     plumb_mlir_llvm_intr_slice, plumb_mlir_llvm_intr_expect, plumb_mlir_llvm_intr_trap,
-    plumb_mlir_llvm_intr_fpclass, plumb_mlir_llvm_intr_round_int, plumb_mlir_llvm_intr_call;
+    plumb_mlir_llvm_intr_stack_save, plumb_mlir_llvm_intr_fpclass, plumb_mlir_llvm_intr_round_int,
+    plumb_mlir_llvm_intr_call;
 
 #endif

@@ -393,6 +393,14 @@ bool plumb_mlir_llvm_intr_expect(plumb_mlir_decoder *d, MlirOperation op,
   return true;
 }
 
+bool plumb_mlir_llvm_intr_stack_save(plumb_mlir_decoder *d, MlirOperation op,
+                                     const plumb_mlir_op *row) {
+  (void)row;
+  plumb_reg mark = plumb_mlir_i64(d, 0);
+  plumb_mlir_define_result(d, op, 0, &mark, 1);
+  return true;
+}
+
 bool plumb_mlir_llvm_intr_trap(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)op, (void)row;
   plumb_build(&d->b, PLUMB_OP_TRAP, PLUMB_I1, NULL, 0, NULL, 0)->imm = -1;
