@@ -35,6 +35,8 @@ typedef struct plumb_ladder {
   plumb_stage *stages;
   size_t stage_count, stage_capacity;
   size_t unchanged_steps; /* steps that left the text as it was: no stage of their own */
+  const char *no_device;  /* why it ends above device code: a function without parallel
+                             loops leaves nothing to launch. NULL: it does not */
 } plumb_ladder;
 
 plumb_ladder *plumb_ladder_create(plumb_arena *arena, const char *name);

@@ -29,7 +29,8 @@ plumb_status plumb_lower_split_pipeline(plumb_arena *arena, const char *pipeline
                                         plumb_diag *diag);
 
 /* MLIR text to a ladder. Stage 0 is the text as parsed. A step that fails ends the
- * ladder with an undecided stage that carries the compiler's message.
+ * ladder with an undecided stage that carries the compiler's message. With to_ptx and no
+ * gpu.module left, it ends at the last MLIR stage and `no_device` says so.
  * PLUMB_BAD_INPUT  the text does not parse or verify, or an unknown pass */
 plumb_status plumb_lower_mlir(plumb_ladder *ladder, const char *path, const char *text,
                               size_t length, const plumb_lower_options *options, plumb_diag *diag);

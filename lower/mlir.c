@@ -108,11 +108,12 @@ static plumb_status lower_device_part(plumb_ladder *ladder, const char *path, Ml
   int count;
   LLVMModuleRef llvm = translate_device(module, context, &count);
   plumb_status status = PLUMB_OK;
-  if (!llvm) {
+  if (!llvm && !count) {
+    ladder->no_device = "the pipeline leaves no gpu.module to take to PTX";
+  } else if (!llvm) {
     plumb_diag problem;
     plumb_fail(&problem, PLUMB_UNSUPPORTED, path, 0, 0,
-               count ? "a gpu.module cannot be translated to LLVM IR"
-                     : "the pipeline leaves no gpu.module to take to PTX");
+               "a gpu.module cannot be translated to LLVM IR");
     plumb_ladder_append(ladder, PLUMB_STAGE_LLVM, "translate to LLVM IR", "", 0, NULL, &problem);
   } else {
     plumb_device_lowering lowering = {ladder, options, path, module};

@@ -61,6 +61,9 @@ static plumb_lower_options lower_options(check *k, const plumb_task_side *s) {
 
 static void add_side(check *k, const char *name, plumb_ladder *ladder, bool is_reference) {
   k->sides[k->side_count++] = (side){name, ladder, is_reference};
+  if (ladder->no_device)
+    add_note(k, plumb_arena_printf(k->arena, "the %s's ladder ends at stage %zu: %s", name,
+                                   ladder->stage_count - 1, ladder->no_device));
 }
 
 static plumb_status make_reference(check *k) {

@@ -18,6 +18,14 @@ typedef struct lowering {
   plumb_array *expected_args, *expected_results;
 } lowering;
 
+/* --to ptx asks for PTX: a ladder that ends above it is no answer. */
+static void demand_device(lowering *l) {
+  if (!l->o->to_ptx || !l->ladder->no_device) return;
+  plumb_diag problem;
+  plumb_fail(&problem, PLUMB_UNSUPPORTED, l->o->files[0], 0, 0, "%s", l->ladder->no_device);
+  plumb_ladder_append(l->ladder, PLUMB_STAGE_LLVM, "translate to LLVM IR", "", 0, NULL, &problem);
+}
+
 static plumb_status make_ladder(lowering *l) {
   plumb_verb_options *o = l->o;
   plumb_lower_options options = {.arch = o->arch ? o->arch : "sm_90",
@@ -37,6 +45,7 @@ static plumb_status make_ladder(lowering *l) {
       l->ladder->stages[l->ladder->stage_count - 1].step = path;
     } else if (kind == PLUMB_STAGE_MLIR) {
       PLUMB_TRY(plumb_lower_mlir(l->ladder, path, text, length, &options, l->diag));
+      demand_device(l);
     } else if (kind == PLUMB_STAGE_LLVM) {
       PLUMB_TRY(plumb_lower_llvm(l->ladder, path, text, length, &options, l->diag));
     } else {
