@@ -57,6 +57,7 @@ static void add_function(hasher *h, const plumb_program *p, const plumb_function
   add_string(h, f->name);
   add_word(h, (uint64_t)f->kind | (uint64_t)f->external << 8 | (uint64_t)f->param_count << 16);
   add_word(h, f->frame_bytes);
+  for (int i = 0; i < 3; i++) add_word(h, f->required_cluster[i]);
   for (size_t i = 0; i < f->param_count; i++) {
     add_word(h, f->params[i].type | (uint64_t)f->params[i].size_bytes << 8);
     add_word(h, f->params[i].offset | (uint64_t)f->params[i].reg << 32);

@@ -157,6 +157,9 @@ static void print_signature(plumb_text *out, const plumb_function *f) {
   if (f->required_threads[0])
     plumb_text_printf(out, "  required_threads %" PRIu32 " %" PRIu32 " %" PRIu32 "\n",
                       f->required_threads[0], f->required_threads[1], f->required_threads[2]);
+  if (f->required_cluster[0])
+    plumb_text_printf(out, "  required_cluster %" PRIu32 " %" PRIu32 " %" PRIu32 "\n",
+                      f->required_cluster[0], f->required_cluster[1], f->required_cluster[2]);
 }
 
 static void print_function(plumb_text *out, const plumb_program *p, const plumb_function *f) {

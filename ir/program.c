@@ -67,6 +67,26 @@ const char *const plumb_prmt_texts[] = {
 #include "ir/enums.def"
 #undef PLUMB_PRMT_ROW
 };
+const char *const plumb_proxy_texts[] = {
+#define PLUMB_PROXY_ROW TEXT_ROW
+#include "ir/enums.def"
+#undef PLUMB_PROXY_ROW
+};
+const char *const plumb_group_texts[] = {
+#define PLUMB_GROUP_ROW TEXT_ROW
+#include "ir/enums.def"
+#undef PLUMB_GROUP_ROW
+};
+const char *const plumb_mbarrier_texts[] = {
+#define PLUMB_MBARRIER_ROW TEXT_ROW
+#include "ir/enums.def"
+#undef PLUMB_MBARRIER_ROW
+};
+const char *const plumb_tensormap_field_texts[] = {
+#define PLUMB_TENSORMAP_FIELD_ROW TEXT_ROW
+#include "ir/enums.def"
+#undef PLUMB_TENSORMAP_FIELD_ROW
+};
 const char *const plumb_sreg_texts[] = {
 #define PLUMB_SREG_ROW TEXT_ROW
 #include "ir/enums.def"

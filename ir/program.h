@@ -147,6 +147,30 @@ typedef enum plumb_prmt {
 #undef PLUMB_PRMT_ROW
   PLUMB_PRMT_COUNT
 } plumb_prmt;
+typedef enum plumb_proxy {
+#define PLUMB_PROXY_ROW(name, text) PLUMB_PROXY_##name,
+#include "ir/enums.def"
+#undef PLUMB_PROXY_ROW
+  PLUMB_PROXY_COUNT
+} plumb_proxy;
+typedef enum plumb_group {
+#define PLUMB_GROUP_ROW(name, text) PLUMB_GROUP_##name,
+#include "ir/enums.def"
+#undef PLUMB_GROUP_ROW
+  PLUMB_GROUP_COUNT
+} plumb_group;
+typedef enum plumb_mbarrier {
+#define PLUMB_MBARRIER_ROW(name, text) PLUMB_MBARRIER_##name,
+#include "ir/enums.def"
+#undef PLUMB_MBARRIER_ROW
+  PLUMB_MBARRIER_COUNT
+} plumb_mbarrier;
+typedef enum plumb_tensormap_field {
+#define PLUMB_TENSORMAP_FIELD_ROW(name, text) PLUMB_TENSORMAP_FIELD_##name,
+#include "ir/enums.def"
+#undef PLUMB_TENSORMAP_FIELD_ROW
+  PLUMB_TENSORMAP_FIELD_COUNT
+} plumb_tensormap_field;
 typedef enum plumb_sreg {
 #define PLUMB_SREG_ROW(name, text) PLUMB_SREG_##name,
 #include "ir/enums.def"
@@ -168,6 +192,10 @@ extern const char *const plumb_barrier_texts[PLUMB_BARRIER_COUNT];
 extern const char *const plumb_shfl_texts[PLUMB_SHFL_COUNT];
 extern const char *const plumb_vote_texts[PLUMB_VOTE_COUNT];
 extern const char *const plumb_prmt_texts[PLUMB_PRMT_COUNT];
+extern const char *const plumb_proxy_texts[PLUMB_PROXY_COUNT];
+extern const char *const plumb_group_texts[PLUMB_GROUP_COUNT];
+extern const char *const plumb_mbarrier_texts[PLUMB_MBARRIER_COUNT];
+extern const char *const plumb_tensormap_field_texts[PLUMB_TENSORMAP_FIELD_COUNT];
 extern const char *const plumb_sreg_texts[PLUMB_SREG_COUNT];
 
 /* A register of one function, or a constant of the program (high bit set). */
@@ -265,6 +293,7 @@ typedef struct plumb_function {
   uint32_t frame_bytes;         /* static local memory a lane */
   uint32_t max_threads;         /* .maxntid product or 0 */
   uint32_t required_threads[3]; /* .reqntid or 0 */
+  uint32_t required_cluster[3]; /* .reqnctapercluster or 0: blocks of a cluster */
   /* set by plumb_program_finish */
   plumb_inst *insts;
   size_t inst_count;

@@ -361,6 +361,10 @@ static plumb_status read_function_line(reader *r, plumb_function *f) {
     for (int i = 0; i < 3; i++) PLUMB_TRY(read_u32(r, &f->required_threads[i]));
     return PLUMB_OK;
   }
+  if (plumb_lexer_take(l, "required_cluster")) {
+    for (int i = 0; i < 3; i++) PLUMB_TRY(read_u32(r, &f->required_cluster[i]));
+    return PLUMB_OK;
+  }
   return read_inst(r, f);
 }
 

@@ -13,6 +13,10 @@ GETTER(barrier, plumb_barrier_texts[sub])
 GETTER(shfl, plumb_shfl_texts[sub])
 GETTER(vote, plumb_vote_texts[sub])
 GETTER(prmt, plumb_prmt_texts[sub])
+GETTER(proxy, plumb_proxy_texts[sub])
+GETTER(group, plumb_group_texts[sub])
+GETTER(mbarrier, plumb_mbarrier_texts[sub])
+GETTER(tensormap_field, plumb_tensormap_field_texts[sub])
 GETTER(math, plumb_math_table[sub].text)
 GETTER(approx, plumb_approx_table[sub].text)
 
@@ -36,6 +40,14 @@ plumb_sub_texts plumb_op_sub_texts(plumb_op op) {
       return (plumb_sub_texts){PLUMB_VOTE_COUNT, get_vote};
     case PLUMB_OP_PRMT:
       return (plumb_sub_texts){PLUMB_PRMT_COUNT, get_prmt};
+    case PLUMB_OP_FENCE:
+      return (plumb_sub_texts){PLUMB_PROXY_COUNT, get_proxy};
+    case PLUMB_OP_ASYNC_GROUP:
+      return (plumb_sub_texts){PLUMB_GROUP_COUNT, get_group};
+    case PLUMB_OP_MBARRIER:
+      return (plumb_sub_texts){PLUMB_MBARRIER_COUNT, get_mbarrier};
+    case PLUMB_OP_TENSORMAP_REPLACE:
+      return (plumb_sub_texts){PLUMB_TENSORMAP_FIELD_COUNT, get_tensormap_field};
     case PLUMB_OP_MATH:
       return (plumb_sub_texts){PLUMB_MATH_COUNT, get_math};
     case PLUMB_OP_APPROX:

@@ -37,6 +37,35 @@ static plumb_status want(const place *at, plumb_reg r, plumb_dtype type, const c
   return size_of(at, r) == plumb_dtype_bytes(type) ? PLUMB_OK : reject(at, what);
 }
 
+/* The operand of an MBARRIER after its address. */
+static plumb_dtype mbarrier_operand(unsigned sub) {
+  return sub == PLUMB_MBARRIER_TEST || sub == PLUMB_MBARRIER_TRY ? PLUMB_I64 : PLUMB_I32;
+}
+
+static size_t mbarrier_operands(unsigned sub) {
+  switch (sub) {
+    case PLUMB_MBARRIER_INVAL:
+    case PLUMB_MBARRIER_CP_ARRIVE:
+    case PLUMB_MBARRIER_CP_ARRIVE_NOINC:
+    case PLUMB_MBARRIER_PENDING:
+      return 1;
+    default:
+      return 2;
+  }
+}
+
+static plumb_dtype mbarrier_result(unsigned sub) {
+  if (sub >= PLUMB_MBARRIER_ARRIVE && sub <= PLUMB_MBARRIER_DROP_NO_COMPLETE) return PLUMB_I64;
+  if (sub >= PLUMB_MBARRIER_TEST && sub <= PLUMB_MBARRIER_TRY_PARITY) return PLUMB_I1;
+  return sub == PLUMB_MBARRIER_PENDING ? PLUMB_I32 : PLUMB_DTYPE_COUNT;
+}
+
+/* A TENSOR_COPY's coordinates, and an im2col load's offsets. */
+static size_t tensor_operands(const plumb_inst *inst) {
+  size_t rank = (size_t)inst->imm & 255;
+  return 4 + rank + (inst->imm >> 8 && inst->sub == 0 ? rank - 2 : 0);
+}
+
 /* Operand types that differ from the instruction's. */
 static plumb_dtype operand_type(const plumb_inst *inst, size_t k) {
   plumb_dtype type = (plumb_dtype)inst->type;
@@ -62,6 +91,22 @@ static plumb_dtype operand_type(const plumb_inst *inst, size_t k) {
     case PLUMB_OP_STORE:
     case PLUMB_OP_ATOMIC:
       return k == 0 ? PLUMB_I64 : type;
+    case PLUMB_OP_CP_ASYNC:
+      return k < 2 ? PLUMB_I64 : k == 2 ? PLUMB_I32 : PLUMB_I1;
+    case PLUMB_OP_BULK_COPY:
+      return k == 2 ? PLUMB_I32 : k == 4 ? PLUMB_I16 : PLUMB_I64;
+    case PLUMB_OP_TENSOR_COPY:
+      if (k < 3) return PLUMB_I64;
+      return k == 3 || k >= 4 + ((size_t)inst->imm & 255) ? PLUMB_I16 : PLUMB_I32;
+    case PLUMB_OP_STORE_ASYNC:
+      return k < 2 ? PLUMB_I64 : type;
+    case PLUMB_OP_MBARRIER:
+      return k == 0 ? PLUMB_I64 : mbarrier_operand(inst->sub);
+    case PLUMB_OP_MAP_BLOCK:
+      return k == 0 ? PLUMB_I64 : PLUMB_I32;
+    case PLUMB_OP_TENSORMAP_REPLACE:
+    case PLUMB_OP_BLOCK_RANK:
+      return PLUMB_I64;
     default:
       return PLUMB_DTYPE_COUNT;
   }
@@ -82,7 +127,12 @@ static plumb_dtype result_type(const plumb_inst *inst, size_t k) {
     case PLUMB_OP_ALLOC:
     case PLUMB_OP_TO_GENERIC:
     case PLUMB_OP_FROM_GENERIC:
+    case PLUMB_OP_MAP_BLOCK:
       return PLUMB_I64;
+    case PLUMB_OP_BLOCK_RANK:
+      return PLUMB_I32;
+    case PLUMB_OP_MBARRIER:
+      return mbarrier_result(inst->sub);
     default:
       return PLUMB_DTYPE_COUNT;
   }
@@ -182,6 +232,28 @@ static bool sub_ok(const plumb_inst *inst) {
       return inst->sub < PLUMB_VOTE_COUNT;
     case PLUMB_OP_PRMT:
       return inst->sub < PLUMB_PRMT_COUNT;
+    case PLUMB_OP_FENCE:
+      return inst->sub < PLUMB_PROXY_COUNT;
+    case PLUMB_OP_ASYNC_GROUP:
+      return inst->sub < PLUMB_GROUP_COUNT && inst->imm >= 0;
+    case PLUMB_OP_CP_ASYNC:
+      return (inst->imm == 4 || inst->imm == 8 || inst->imm == 16) &&
+             (inst->operands == 3 || inst->operands == 4);
+    case PLUMB_OP_BULK_COPY:
+      return inst->sub <= PLUMB_ATOMIC_COUNT && inst->operands >= 3 && inst->operands <= 5;
+    case PLUMB_OP_STORE_ASYNC:
+      return inst->sub <= PLUMB_ATOMIC_COUNT && inst->operands >= 3 && inst->operands <= 6;
+    case PLUMB_OP_TENSOR_COPY:
+      return inst->sub <= PLUMB_ATOMIC_COUNT + 1 && inst->imm >> 9 == 0 && (inst->imm & 255) >= 1 &&
+             (inst->imm & 255) <= 5 && (inst->imm < 256 || (inst->imm & 255) >= 3) &&
+             inst->operands == tensor_operands(inst);
+    case PLUMB_OP_MBARRIER:
+      return inst->sub < PLUMB_MBARRIER_COUNT && inst->operands == mbarrier_operands(inst->sub) &&
+             inst->results == (mbarrier_result(inst->sub) != PLUMB_DTYPE_COUNT);
+    case PLUMB_OP_TENSORMAP_REPLACE:
+      return inst->sub < PLUMB_TENSORMAP_FIELD_COUNT && inst->imm >= 0 && inst->imm < 5;
+    case PLUMB_OP_CLUSTER_BARRIER:
+      return inst->sub < 2;
     default:
       return true;
   }

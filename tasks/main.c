@@ -208,7 +208,7 @@ static plumb_status apply_flag(command *c, int flag, const char *value, plumb_di
 static plumb_status parse_flags(plumb_arena *arena, int argc, char **argv, command *c,
                                 plumb_diag *diag) {
   *c = (command){.o = {.stage = -1}};
-  c->o.invocation.launch = (plumb_launch){{1, 1, 1}, {1, 1, 1}, 0};
+  c->o.invocation.launch = (plumb_launch){.grid = {1, 1, 1}, .block = {1, 1, 1}};
   c->o.invocation.arg_texts = PLUMB_NEW_ARRAY(arena, const char *, (size_t)argc);
   c->o.expect = PLUMB_NEW_ARRAY(arena, const char *, (size_t)argc);
   c->o.files = PLUMB_NEW_ARRAY(arena, const char *, (size_t)argc);

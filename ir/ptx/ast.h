@@ -135,7 +135,7 @@ typedef struct ptx_function {
   size_t statement_count, statement_capacity;
   ptx_list *lists;
   size_t list_count, list_capacity;
-  uint64_t max_threads[3], required_threads[3];
+  uint64_t max_threads[3], required_threads[3], required_cluster[3];
   uint32_t scope; /* of its parameters; the body's is a child */
   int line;
 } ptx_function;

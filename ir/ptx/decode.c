@@ -268,6 +268,8 @@ static void signature(ptx_decoder *d, const ptx_function *fn, plumb_function *f)
       if (product && product < UINT16_MAX) product *= fn->max_threads[i] & UINT16_MAX;
     f->max_threads = (uint32_t)(product & UINT32_MAX);
     for (int i = 0; i < 3; i++) f->required_threads[i] = (uint32_t)fn->required_threads[i];
+    for (int i = 0; i < 3; i++)
+      f->required_cluster[i] = (uint32_t)(fn->required_cluster[i] & UINT32_MAX);
     return;
   }
   size_t results = 0;

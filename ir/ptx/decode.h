@@ -119,6 +119,11 @@ bool ptx_known_function(ptx_decoder *d, const char *name, const ptx_operand *res
                         const ptx_operand *args, bool *out_ok);
 void ptx_return(ptx_decoder *d);
 
+/* --- parts of other handlers (async.c) --- */
+bool ptx_emit_store_async(ptx_decoder *d);
+bool ptx_emit_cluster_barrier(ptx_decoder *d);
+bool ptx_emit_proxy_fence(ptx_decoder *d);
+
 /* --- handlers --- */
 #define X(mnemonic, handler, section, forms) bool ptx_emit_##handler(ptx_decoder *d);
 #include "ir/ptx/instructions.def"

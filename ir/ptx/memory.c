@@ -5,10 +5,11 @@ static bool space_part(const ptx_decoder *d, plumb_space *out) {
   static const struct {
     const char *text;
     plumb_space space;
-  } rows[] = {{"global", PLUMB_SPACE_GLOBAL},      {"shared", PLUMB_SPACE_SHARED},
-              {"shared::cta", PLUMB_SPACE_SHARED}, {"local", PLUMB_SPACE_LOCAL},
-              {"const", PLUMB_SPACE_CONST},        {"param", PLUMB_SPACE_PARAM},
-              {"param::entry", PLUMB_SPACE_PARAM}, {"param::func", PLUMB_SPACE_PARAM}};
+  } rows[] = {{"global", PLUMB_SPACE_GLOBAL},         {"shared", PLUMB_SPACE_SHARED},
+              {"shared::cta", PLUMB_SPACE_SHARED},    {"local", PLUMB_SPACE_LOCAL},
+              {"const", PLUMB_SPACE_CONST},           {"param", PLUMB_SPACE_PARAM},
+              {"param::entry", PLUMB_SPACE_PARAM},    {"param::func", PLUMB_SPACE_PARAM},
+              {"shared::cluster", PLUMB_SPACE_SHARED}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (ptx_has(d, rows[i].text)) {
       *out = rows[i].space;
@@ -102,7 +103,6 @@ bool ptx_emit_ld(ptx_decoder *d) {
   ptx_address a;
   plumb_space space;
   if (d->type_count != 1 || !ptx_address_of(d, ptx_op(d, 1), &a)) return false;
-  if (ptx_has(d, "shared::cluster")) return false;
   ptx_type t = d->types[0];
   space_part(d, &space);
   const ptx_operand *items;
@@ -128,8 +128,9 @@ bool ptx_emit_ld(ptx_decoder *d) {
 bool ptx_emit_st(ptx_decoder *d) {
   ptx_address a;
   plumb_space space;
-  if (d->type_count != 1 || ptx_has(d, "async") || ptx_has(d, "bulk")) return false;
-  if (!ptx_address_of(d, ptx_op(d, 0), &a) || ptx_has(d, "shared::cluster")) return false;
+  if (ptx_has(d, "async")) return ptx_emit_store_async(d);
+  if (d->type_count != 1 || ptx_has(d, "bulk")) return false;
+  if (!ptx_address_of(d, ptx_op(d, 0), &a)) return false;
   ptx_type t = d->types[0];
   space_part(d, &space);
   const ptx_operand *items;
@@ -176,8 +177,8 @@ bool ptx_emit_atom(ptx_decoder *d) {
   plumb_atomic op;
   bool has_result = d->s->name[0] == 'a';
   size_t at = has_result ? 1 : 0;
+  if (ptx_has(d, "async")) return ptx_emit_store_async(d);
   if (d->type_count != 1 || d->types[0].packed > 1 || vector_width(d) > 1) return false;
-  if (ptx_has(d, "async") || ptx_has(d, "shared::cluster")) return false;
   ptx_type t = d->types[0];
   if (!atomic_op(d, t, &op) || !ptx_address_of(d, ptx_op(d, at), &a)) return false;
   if (a.param_reg != PLUMB_NO_REG) return false;
@@ -203,10 +204,10 @@ bool ptx_emit_atom(ptx_decoder *d) {
   return !has_result || ptx_done(d, 0, t.dtype, t.is_signed, r);
 }
 
-/* membar is fence.sc (9.7.13.4). Proxy fences order asynchronous copies, which are
- * not decoded. */
+/* membar is fence.sc (9.7.13.4). */
 bool ptx_emit_fence(ptx_decoder *d) {
-  if (ptx_has(d, "proxy") || ptx_has(d, "mbarrier_init") || d->s->operand_count) return false;
+  if (ptx_has(d, "proxy") || ptx_has(d, "mbarrier_init")) return ptx_emit_proxy_fence(d);
+  if (d->s->operand_count) return false;
   uint32_t flags = order_flags(d);
   if (d->s->name[0] == 'm') flags |= PLUMB_FLAG_SEQ_CST;
   if (!(flags & (PLUMB_FLAG_SEQ_CST | PLUMB_FLAG_ACQUIRE | PLUMB_FLAG_RELEASE)))

@@ -430,6 +430,8 @@ static plumb_status function_directives(ptx_parser *p, ptx_function *f) {
       PLUMB_TRY(triple(p, f->max_threads));
     } else if (strcmp(word, "reqntid") == 0) {
       PLUMB_TRY(triple(p, f->required_threads));
+    } else if (strcmp(word, "reqnctapercluster") == 0) {
+      PLUMB_TRY(triple(p, f->required_cluster));
     } else {
       /* Hints and limits that change no result: .minnctapersm 2, .maxnreg 64, ... */
       while (p->token.kind == PTX_INT || ptx_parser_at(p, ',')) PLUMB_TRY(ptx_parser_advance(p));

@@ -120,7 +120,7 @@ static bool barrier(ptx_decoder *d, uint8_t sub, bool is_red) {
 }
 
 bool ptx_emit_bar(ptx_decoder *d) {
-  if (ptx_has(d, "cluster")) return false;
+  if (ptx_has(d, "cluster")) return ptx_emit_cluster_barrier(d);
   if (ptx_has(d, "warp")) {
     plumb_reg mask = ptx_src(d, 0, PLUMB_I32);
     if (d->unknown) return false;

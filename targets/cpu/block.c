@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "targets/cpu/exec.h"
+#include "targets/cpu/async.h"
 
 static void *take(size_t count, size_t bytes) {
   void *p = calloc(count ? count : 1, bytes);
@@ -35,6 +35,7 @@ void plumb_block_create_run(plumb_block_run *br, plumb_grid *grid) {
     br->shared_state = take(grid->shared_bytes + 64, 1);
   }
   plumb_race_create(br);
+  plumb_async_create(br);
 }
 
 static void frame_free(plumb_frame *f) {
@@ -73,6 +74,7 @@ void plumb_block_destroy_run(plumb_block_run *br) {
   for (uint32_t i = 0; i < br->strand_capacity; i++) free(br->strands[i]);
   for (size_t i = 0; i < p->const_count; i++) free(br->consts[i]);
   for (int i = 0; i < 4; i++) free(br->scratch[i]);
+  plumb_async_destroy(br);
   plumb_race_destroy(br);
   plumb_origin_map_destroy(&br->origins);
   plumb_companion_map_destroy(&br->companions);
@@ -119,6 +121,7 @@ void plumb_block_start(plumb_block_run *br, uint64_t index) {
   }
   plumb_companion_map_destroy(&br->companions);
   plumb_race_begin(br);
+  plumb_async_begin(br);
   plumb_lanes_fill(&br->live, br->lanes);
   uint64_t top = PLUMB_LOCAL_BASE + g->fn->frame_bytes;
   for (uint32_t l = 0; l < br->lanes; l++) br->local_top[l] = top;
@@ -146,7 +149,10 @@ static void add_counters(plumb_counters *to, const plumb_counters *from) {
 void plumb_block_finish(plumb_block_run *br) {
   plumb_run *run = br->run;
   plumb_grid *g = br->grid;
-  if (!br->trapped && !br->unsupported) plumb_race_end(br);
+  if (!br->trapped && !br->unsupported) {
+    plumb_async_finish(br);
+    plumb_race_end(br);
+  }
   if (!br->trapped) plumb_steps_tell(br);
   pthread_mutex_lock(&run->lock);
   add_counters(&run->counters, &br->counters);

@@ -173,8 +173,10 @@ static uint32_t known_of_lane(const plumb_block_run *br, uint32_t lane, uint64_t
 bool plumb_clock_ordered(const plumb_block_run *br, uint32_t lane, uint64_t block, uint32_t tag) {
   uint32_t time = tag & PLUMB_TAG_TIME, who = tag >> PLUMB_TAG_TIME_BITS & 0x7ff;
   uint32_t from = who, to = who + 1;
-  if (who >= PLUMB_WHO_MANY)
+  if (who == PLUMB_WHO_MANY)
     from = 0, to = br->lanes;
+  else if (who >= PLUMB_WHO_AGENT)
+    to = who + 1;
   else if (who >= PLUMB_WHO_WARP) {
     from = (who - PLUMB_WHO_WARP) * PLUMB_WARP_LANES;
     to = from + PLUMB_WARP_LANES;
@@ -198,6 +200,25 @@ static void snapshot(plumb_block_run *br, uint32_t lane, plumb_clock *out) {
       plumb_clock_know_lane(out, br->index, warp * PLUMB_WARP_LANES + k, r->warp_floor[warp]);
   if (r->clocks) plumb_clock_join(out, &r->clocks[lane].known);
   plumb_clock_know_lane(out, br->index, lane, r->time);
+}
+
+void plumb_clock_tick(plumb_block_run *br) {
+  tick(br->race);
+}
+
+void plumb_clock_publish(plumb_block_run *br, uint32_t lane, plumb_clock *out) {
+  snapshot(br, lane, out);
+  out->version++;
+}
+
+void plumb_clock_publish_fenced(plumb_block_run *br, uint32_t lane, plumb_clock *out) {
+  if (!br->race->clocks || !br->race->clocks[lane].has_fenced) return;
+  plumb_clock_join(out, &br->race->clocks[lane].released);
+}
+
+void plumb_clock_acquire(plumb_block_run *br, uint32_t lane, const plumb_clock *from) {
+  want_clocks(br);
+  plumb_clock_join(&br->race->clocks[lane].known, from);
 }
 
 static void meet_part(plumb_block_run *br, const plumb_lanes *who) {

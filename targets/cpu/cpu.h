@@ -160,6 +160,7 @@ typedef struct plumb_launch {
   uint32_t grid[3];
   uint32_t block[3];
   uint64_t shared_bytes; /* dynamic */
+  uint32_t cluster[3];   /* blocks of a cluster; 0: what the kernel requires, or 1 */
 } plumb_launch;
 
 /* Launches a kernel; `param_bytes` is the content of its param space.

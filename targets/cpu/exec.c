@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "targets/cpu/alu.h"
+#include "targets/cpu/async.h"
 
 #define MAX_CALL_DEPTH 2000u
 #define MAX_FRAME_BYTES (1ull << 30)
@@ -74,21 +75,35 @@ static bool uniform_sreg(const plumb_block_run *br, plumb_sreg which, uint64_t *
     case PLUMB_SREG_NCTAID_Z:
       *out = l->grid[which - PLUMB_SREG_NCTAID_X];
       return true;
-    /* No clusters: every block is a cluster of its own (PTX ISA 10, %clusterid). */
     case PLUMB_SREG_CLUSTERID_X:
     case PLUMB_SREG_CLUSTERID_Y:
     case PLUMB_SREG_CLUSTERID_Z:
-      *out = br->block[which - PLUMB_SREG_CLUSTERID_X];
+      which -= PLUMB_SREG_CLUSTERID_X;
+      *out = br->block[which] / br->grid->cluster[which];
       return true;
     case PLUMB_SREG_NCLUSTERID_X:
     case PLUMB_SREG_NCLUSTERID_Y:
     case PLUMB_SREG_NCLUSTERID_Z:
-      *out = l->grid[which - PLUMB_SREG_NCLUSTERID_X];
+      which -= PLUMB_SREG_NCLUSTERID_X;
+      *out = l->grid[which] / br->grid->cluster[which];
+      return true;
+    case PLUMB_SREG_CLUSTER_CTAID_X:
+    case PLUMB_SREG_CLUSTER_CTAID_Y:
+    case PLUMB_SREG_CLUSTER_CTAID_Z:
+      which -= PLUMB_SREG_CLUSTER_CTAID_X;
+      *out = br->block[which] % br->grid->cluster[which];
       return true;
     case PLUMB_SREG_CLUSTER_NCTAID_X:
     case PLUMB_SREG_CLUSTER_NCTAID_Y:
     case PLUMB_SREG_CLUSTER_NCTAID_Z:
+      *out = br->grid->cluster[which - PLUMB_SREG_CLUSTER_NCTAID_X];
+      return true;
+    case PLUMB_SREG_CLUSTER_CTARANK:
+      *out = br->rank;
+      return true;
     case PLUMB_SREG_CLUSTER_NCTARANK:
+      *out = br->grid->cluster_blocks;
+      return true;
     case PLUMB_SREG_NSMID:
       *out = 1;
       return true;
@@ -122,7 +137,7 @@ static bool uniform_sreg(const plumb_block_run *br, plumb_sreg which, uint64_t *
       return false;
     default:
       *out = 0;
-      return true; /* smid, gridid, position in the cluster */
+      return true; /* smid, gridid */
   }
 }
 
@@ -459,8 +474,23 @@ static bool exec_mem(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
       if (br->parked_aligned) plumb_effect_note(br, s);
       return plumb_exec_atomic(br, s, inst, on);
     case PLUMB_OP_FENCE:
-      if (br->race) plumb_race_fence(br, on);
+      if (!br->race) return true;
+      if (inst->sub == PLUMB_PROXY_ASYNC)
+        plumb_proxy_fence(br, on, (plumb_space)inst->space);
+      else
+        plumb_race_fence(br, on);
       return true;
+    case PLUMB_OP_CP_ASYNC:
+    case PLUMB_OP_BULK_COPY:
+    case PLUMB_OP_TENSOR_COPY:
+    case PLUMB_OP_STORE_ASYNC:
+    case PLUMB_OP_ASYNC_GROUP:
+    case PLUMB_OP_MBARRIER:
+    case PLUMB_OP_TENSORMAP_REPLACE:
+    case PLUMB_OP_MAP_BLOCK:
+    case PLUMB_OP_BLOCK_RANK:
+      if (br->parked_aligned) plumb_effect_note(br, s);
+      return plumb_exec_async(br, s, inst, on);
     default:
       return plumb_exec_memory(br, s, inst, on);
   }

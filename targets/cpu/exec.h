@@ -20,6 +20,11 @@
 #define PLUMB_SHARED_GAP 16u    /* unaddressable bytes between shared variables */
 #define PLUMB_LOCAL_BASE 64u    /* so that a null pointer is no local address */
 #define PLUMB_MAX_SHARED_BYTES (227u * 1024u)
+/* A shared address of the cluster's window holds 1 + the rank of its block in these bits;
+ * 0: the block that uses it. */
+#define PLUMB_RANK_SHIFT 24u
+#define PLUMB_RANK_MASK 31u
+#define PLUMB_MAX_CLUSTER_BLOCKS 16u
 
 /* One clone of a hot loop a vector extension, chosen when the program is loaded. */
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
@@ -99,9 +104,13 @@ typedef struct plumb_strand {
 /* --- races --- */
 
 /* An access tag: program-wide pc (high 32 bits), atomic bit, who (11 bits), time (20 bits).
- * `who` is a lane, or 1024 + warp: several lanes of that warp, or PLUMB_WHO_MANY. */
+ * `who` is a lane, or 1024 + warp: several lanes of that warp, or PLUMB_WHO_MANY, or an
+ * agent: an asynchronous copy of the generic proxy, or of the asynchronous one. */
 #define PLUMB_WHO_WARP 1024u
 #define PLUMB_WHO_MANY 1056u
+#define PLUMB_WHO_AGENT 1057u
+#define PLUMB_WHO_ASYNC 1552u
+#define PLUMB_WHO_END 2048u
 #define PLUMB_TAG_TIME_BITS 20u
 #define PLUMB_TAG_TIME ((1u << PLUMB_TAG_TIME_BITS) - 1)
 #define PLUMB_TAG_ATOMIC 0x80000000u
@@ -120,7 +129,9 @@ typedef struct plumb_race_page {
   uint32_t *write_block, *read_block; /* ordered grids: 1 + linear block, 0 none */
 } plumb_race_page;
 
-typedef struct plumb_race plumb_race; /* race.c */
+typedef struct plumb_race plumb_race;       /* race.c */
+typedef struct plumb_async plumb_async;     /* async.h */
+typedef struct plumb_cluster plumb_cluster; /* async.h */
 
 /* --- a running block --- */
 
@@ -187,6 +198,9 @@ struct plumb_grid {
   bool ordered;             /* blocks are interleaved on one thread */
   bool sequential;          /* blocks run on one thread, one after another */
   bool races;
+  bool async;                        /* asynchronous copies or mbarriers occur */
+  uint32_t cluster[3];               /* blocks of a cluster */
+  uint32_t cluster_blocks;           /* their product */
   bool fences;                       /* fences, acquire or release occur: keep clocks */
   uint64_t next_block;               /* atomic */
   uint64_t trap_block;               /* atomic: the lowest that trapped, UINT64_MAX none */
@@ -252,6 +266,9 @@ struct plumb_block_run {
   uint64_t quantum;      /* backward branches left before yielding */
 
   plumb_race *race;
+  plumb_async *async;     /* NULL: the kernel has nothing asynchronous */
+  plumb_cluster *cluster; /* NULL: a block alone */
+  uint32_t rank;          /* in the cluster */
   plumb_counters counters;
   uint64_t steps_told;
   plumb_trap trap;
@@ -468,6 +485,10 @@ void plumb_race_fence(plumb_block_run *br, const plumb_lanes *on);
 /* A strong access (volatile, relaxed, atomic): publishes and acquires through `address`. */
 void plumb_race_strong(plumb_block_run *br, uint32_t lane, unsigned window, uint64_t address,
                        uint32_t flags, bool reads, bool writes);
+/* False, after a trap, where the access meets what is in flight. `base`: as race_touch. */
+bool plumb_async_allows(plumb_block_run *br, const plumb_strand *s, const uint16_t *list,
+                        uint32_t count, unsigned window, uint64_t base, const uint64_t *offsets,
+                        uint64_t size_bytes, unsigned how);
 /* After all blocks: conflicts between blocks. */
 void plumb_race_finish(plumb_grid *grid);
 void plumb_race_grid_destroy(plumb_grid *grid);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "targets/cpu/race.h"
+#include "targets/cpu/async.h"
 
 #define BLOCK_QUANTUM 4096u  /* backward branches between looks for idleness */
 #define ORDERED_QUANTUM 256u /* and a turn of an interleaved block */
@@ -17,7 +17,7 @@ typedef struct uses {
   const plumb_program *program;
   bool *functions; /* reached */
   bool *globals;   /* shared ones whose address is taken */
-  bool ordered, sequential, fences;
+  bool ordered, sequential, fences, async;
 } uses;
 
 static void scan(uses *u, const plumb_function *fn) {
@@ -40,6 +40,19 @@ static void scan(uses *u, const plumb_function *fn) {
         break;
       case PLUMB_OP_FENCE:
         u->fences = true;
+        break;
+      case PLUMB_OP_CP_ASYNC:
+      case PLUMB_OP_BULK_COPY:
+      case PLUMB_OP_TENSOR_COPY:
+      case PLUMB_OP_STORE_ASYNC:
+      case PLUMB_OP_ASYNC_GROUP:
+      case PLUMB_OP_MBARRIER:
+      case PLUMB_OP_TENSORMAP_REPLACE:
+      case PLUMB_OP_CLUSTER_BARRIER:
+      case PLUMB_OP_WGMMA:
+        u->fences = u->async = true;
+        u->sequential |= inst->op == PLUMB_OP_BULK_COPY && inst->sub;
+        u->sequential |= inst->op == PLUMB_OP_TENSOR_COPY && inst->sub > 1;
         break;
       case PLUMB_OP_LOAD:
       case PLUMB_OP_STORE:
@@ -178,9 +191,10 @@ static void run_one(plumb_block_run *br, uint64_t index) {
   plumb_block_finish(br);
 }
 
-/* The block that comes n-th: in order for seed 0, else a permutation by the seed. */
-static uint64_t nth_block(const plumb_grid *g, uint64_t n) {
-  uint64_t seed = g->run->options.seed, count = g->block_count;
+/* The cluster (of one block, where there are none) that comes n-th: in order for seed 0,
+ * else a permutation by the seed. */
+static uint64_t nth_cluster(const plumb_grid *g, uint64_t n) {
+  uint64_t seed = g->run->options.seed, count = g->block_count / g->cluster_blocks;
   if (!seed || count < 3) return n;
   uint64_t stride = seed % (count - 1) + 1;
   for (;; stride++) {
@@ -206,7 +220,7 @@ static void *run_blocks(void *argument) {
     /* Blocks before one that trapped still run, so that the first trap is always found. */
     uint64_t trap = __atomic_load_n(&g->trap_block, __ATOMIC_RELAXED);
     if (g->sequential ? trap != UINT64_MAX : n > trap) break;
-    run_one(br, g->sequential ? nth_block(g, n) : n);
+    run_one(br, g->sequential ? nth_cluster(g, n) : n);
     if (br->trapped || br->unsupported) break;
   }
   plumb_block_destroy_run(br);
@@ -225,53 +239,81 @@ static void run_parallel(plumb_grid *g, uint64_t jobs) {
   for (uint64_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }
 
+/* Starts the blocks of a cluster in their places. */
+static void start_cluster(plumb_grid *g, plumb_cluster *c, uint64_t index) {
+  plumb_cluster_begin(c);
+  for (uint32_t rank = 0; rank < c->count; rank++) {
+    uint64_t block;
+    plumb_cluster_block(g, index, rank, &block);
+    c->blocks[rank].rank = rank;
+    plumb_block_start(&c->blocks[rank], block);
+  }
+}
+
+static bool cluster_ended(const plumb_cluster *c) {
+  for (uint32_t i = 0; i < c->count; i++)
+    if (c->blocks[i].live.count) return false;
+  return true;
+}
+
+/* Gives a block a turn. True: it stops the run. */
+static bool take_turn(plumb_block_run *br, plumb_idle *idle) {
+  plumb_block_end end = plumb_block_continue(br, ORDERED_QUANTUM);
+  if (end == PLUMB_BLOCK_YIELDED) return false;
+  plumb_block_finish(br);
+  *idle = (plumb_idle){0};
+  return end == PLUMB_BLOCK_TRAPPED || br->trapped;
+}
+
 /* Blocks that may wait for each other: all resident at once as far as memory allows, each
- * a turn after the other. */
+ * a turn after the other; those of a cluster always together. */
 static void run_ordered(plumb_grid *g) {
   uint64_t bytes = ((uint64_t)g->fn->slot_bytes + 64) * g->lanes + g->shared_bytes * 10ull + 65536;
-  uint64_t resident = MAX_RESIDENT_BYTES / bytes;
-  if (resident > MAX_RESIDENT_BLOCKS) resident = MAX_RESIDENT_BLOCKS;
-  if (resident > g->block_count) resident = g->block_count;
+  uint64_t limit = MAX_RESIDENT_BYTES / bytes, clusters = g->block_count / g->cluster_blocks;
+  if (limit > MAX_RESIDENT_BLOCKS) limit = MAX_RESIDENT_BLOCKS;
+  uint64_t resident = limit / g->cluster_blocks;
+  if (resident > clusters) resident = clusters;
   if (resident < 1) resident = 1;
-  plumb_block_run *blocks = calloc(resident, sizeof *blocks);
-  if (!blocks) abort();
+  uint32_t count = (uint32_t)resident * g->cluster_blocks;
+  plumb_block_run *blocks = calloc(count, sizeof *blocks);
+  plumb_cluster *places = calloc(resident, sizeof *places);
+  if (!blocks || !places) abort();
   uint64_t next = 0;
-  uint32_t running = 0;
-  for (; running < resident; running++) {
-    plumb_block_create_run(&blocks[running], g);
-    plumb_block_start(&blocks[running], nth_block(g, next++));
+  for (uint32_t i = 0; i < resident; i++) {
+    places[i] = (plumb_cluster){
+        .blocks = blocks + i * g->cluster_blocks, .count = g->cluster_blocks, .slot = i};
+    for (uint32_t k = 0; k < g->cluster_blocks; k++) {
+      plumb_block_create_run(&places[i].blocks[k], g);
+      if (g->cluster_blocks > 1) places[i].blocks[k].cluster = &places[i];
+    }
   }
+  for (uint32_t i = 0; i < resident; i++) start_cluster(g, &places[i], nth_cluster(g, next++));
   plumb_idle idle = {0};
   bool stop = false;
-  while (running && !stop) {
-    for (uint32_t i = 0; i < running && !stop;) {
-      plumb_block_run *br = &blocks[i];
-      plumb_block_end end = plumb_block_continue(br, ORDERED_QUANTUM);
-      if (end == PLUMB_BLOCK_YIELDED) {
-        i++;
-        continue;
-      }
-      plumb_block_finish(br);
-      stop = end == PLUMB_BLOCK_TRAPPED || br->trapped;
-      if (stop) break;
-      idle = (plumb_idle){0};
-      if (next < g->block_count) {
-        plumb_block_start(br, nth_block(g, next++));
-        i++;
-      } else {
-        plumb_block_destroy_run(br);
-        *br = blocks[--running];
-      }
+  for (uint32_t running = (uint32_t)resident; running && !stop;) {
+    for (uint32_t i = 0; i < resident && !stop; i++) {
+      plumb_cluster *c = &places[i];
+      if (cluster_ended(c)) continue;
+      for (uint32_t k = 0; k < c->count && !stop; k++)
+        if (c->blocks[k].live.count) stop = take_turn(&c->blocks[k], &idle);
+      if (stop || !cluster_ended(c)) continue;
+      if (next < clusters)
+        start_cluster(g, c, nth_cluster(g, next++));
+      else
+        running--;
     }
-    if (running && !stop && plumb_idle_look(&idle, blocks, running))
-      for (uint32_t i = 0; i < running; i++)
+    if (running && !stop && plumb_idle_look(&idle, blocks, count))
+      for (uint32_t i = 0; i < count; i++)
         if (blocks[i].trapped) {
           plumb_block_finish(&blocks[i]);
           stop = true;
         }
   }
-  for (uint32_t i = 0; i < running; i++) plumb_block_destroy_run(&blocks[i]);
+  for (uint32_t i = 0; i < count; i++) plumb_async_begin(&blocks[i]);
+  for (uint32_t i = 0; i < count; i++) plumb_block_destroy_run(&blocks[i]);
+  for (uint32_t i = 0; i < resident; i++) plumb_cluster_begin(&places[i]);
   free(blocks);
+  free(places);
 }
 
 static uint64_t job_count(const plumb_run *run) {
@@ -295,6 +337,7 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
   g.warps = (g.lanes + PLUMB_WARP_LANES - 1) / PLUMB_WARP_LANES;
   g.block_count = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
   g.races = run->options.check_races;
+  PLUMB_TRY(plumb_cluster_size(&g, diag));
   uint32_t *thread = malloc(3 * sizeof *thread * g.lanes);
   if (!thread) abort();
   for (uint32_t l = 0; l < g.lanes; l++) {
@@ -313,6 +356,8 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
   free(u.globals);
   if (status == PLUMB_OK) {
     g.fences = u.fences;
+    g.async = u.async || g.cluster_blocks > 1;
+    u.ordered |= g.cluster_blocks > 1;
     g.ordered = u.ordered && g.block_count > 1;
     g.sequential = u.sequential || u.ordered || run->options.companions;
     if (g.races && g.ordered) g.online = calloc(1, sizeof *g.online);
@@ -340,11 +385,13 @@ void plumb_host_run(plumb_run *run, const plumb_function *fn, const uint64_t *ar
                   .lanes = 1,
                   .warps = 1,
                   .block_count = 1,
+                  .cluster = {1, 1, 1},
+                  .cluster_blocks = 1,
                   .host = true,
                   .args = args,
                   .sequential = true,
                   .trap_block = UINT64_MAX,
-                  .launch = {{1, 1, 1}, {1, 1, 1}, 0}};
+                  .launch = {.grid = {1, 1, 1}, .block = {1, 1, 1}}};
   run_blocks(&g);
 }
 
@@ -386,7 +433,7 @@ bool plumb_exec_launch(plumb_block_run *br, plumb_strand *s, const plumb_inst *i
   if (!br->grid->host)
     return plumb_unsupported_at(br, s->frame, s->pc, "a launch from device code");
   const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst);
-  plumb_launch launch = {{0}, {0}, 0};
+  plumb_launch launch = {0};
   for (uint32_t i = 0; i < 7; i++) {
     if (br->undef && !plumb_undef_check(br, s, operands[i], &s->lanes, "a launch dimension"))
       return false;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "targets/cpu/exec.h"
+#include "targets/cpu/async.h"
 
 #define MAX_LOCAL_KERNEL_BYTES (512ull << 10) /* CUDA C programming guide, 16: a thread's limit */
 #define MAX_LOCAL_HOST_BYTES (1ull << 30)
@@ -25,11 +25,16 @@ bool plumb_view_find(plumb_block_run *br, uint64_t address, plumb_view *out) {
       out->check_state = !a->all_initialised;
       return true;
     }
-    case PLUMB_WINDOW_SHARED:
+    case PLUMB_WINDOW_SHARED: {
+      uint64_t rank = address & (uint64_t)PLUMB_RANK_MASK << PLUMB_RANK_SHIFT;
+      plumb_block_run *owner = rank ? plumb_shared_owner(br, address) : br;
+      if (!owner || g->host) return false;
+      out->base += rank;
       out->size_bytes = g->shared_bytes;
-      out->data = br->shared;
-      out->state = br->shared_state;
-      return !g->host;
+      out->data = owner->shared;
+      out->state = owner->shared_state;
+      return true;
+    }
     case PLUMB_WINDOW_PARAM:
       out->size_bytes = g->fn->param_bytes;
       out->data = (uint8_t *)(uintptr_t)g->params;

@@ -1,5 +1,5 @@
 /* Tags: the last write and the last reads of every word (see race.h). */
-#include "targets/cpu/race.h"
+#include "targets/cpu/async.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,11 +119,18 @@ static bool report(plumb_block_run *br, const plumb_strand *s, uint32_t lane, ui
   const plumb_inst *inst = plumb_inst_at(br->run, (uint32_t)(other >> 32), &fn);
   uint32_t who = who_of(low(other));
   int32_t lane2 = who < PLUMB_WHO_WARP ? (int32_t)who : -1;
+  const char *of = other_block == br->index ? "the same block" : "another block";
   if (br->trapped) return false;
-  plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
-                "%s by lane %u and %s by %s%d of %s are not ordered", write ? "write" : "read",
-                lane, other_write ? "write" : "read", lane2 < 0 ? "several lanes " : "lane ", lane2,
-                other_block == br->index ? "the same block" : "another block");
+  if (who >= PLUMB_WHO_AGENT)
+    plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
+                  "%s by lane %u and %s by an asynchronous copy of %s are not ordered: nothing "
+                  "that the lane waited for implies its end",
+                  write ? "write" : "read", lane, other_write ? "write" : "read", of);
+  else
+    plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
+                  "%s by lane %u and %s by %s%d of %s are not ordered", write ? "write" : "read",
+                  lane, other_write ? "write" : "read", lane2 < 0 ? "several lanes " : "lane ",
+                  lane2, of);
   br->trap.lane2 = lane2;
   br->trap.address = address;
   br->trap.size_bytes = 4;
@@ -355,6 +362,9 @@ bool plumb_race_touch(plumb_block_run *br, const plumb_strand *s, const uint16_t
                       uint32_t count, unsigned window, uint64_t base, const uint64_t *offsets,
                       uint64_t size_bytes, unsigned how) {
   plumb_race *race = br->race;
+  if (br->async && !plumb_async_allows(br, s, list, count, window, base, offsets, size_bytes, how))
+    return false;
+  if (window == PLUMB_WINDOW_SHARED) base = plumb_race_shared(br, base, &window);
   touch t = {.br = br,
              .s = s,
              .floor = race->floor,
@@ -367,6 +377,16 @@ bool plumb_race_touch(plumb_block_run *br, const plumb_strand *s, const uint16_t
   for (uint32_t i = 0; i < count; i++)
     if (!touch_span(&t, list[i], window, base + offsets[i], size_bytes)) return false;
   return true;
+}
+
+plumb_race_page *plumb_race_page_at(plumb_block_run *br, uint64_t address, size_t *out_offset,
+                                    size_t *out_bytes) {
+  unsigned window = plumb_window_of(address);
+  if (window == PLUMB_WINDOW_SHARED) address = plumb_race_shared(br, address, &window);
+  bool shared = window == PLUMB_WINDOW_SHARED;
+  *out_bytes = shared ? br->race->shared_words * 4 : PLUMB_RACE_PAGE_BYTES;
+  *out_offset = shared ? (size_t)(address & UINT32_MAX) : (size_t)(address % PLUMB_RACE_PAGE_BYTES);
+  return shared ? &br->race->shared : find_page(br, address);
 }
 
 /* --- a block's life --- */

@@ -118,4 +118,34 @@ bool plumb_clock_ordered(const plumb_block_run *br, uint32_t lane, uint64_t bloc
 void plumb_race_page_by_byte(plumb_race_page *page, size_t words, bool online);
 void plumb_page_table_destroy(plumb_page_table *t);
 
+/* The page that holds the tags of a generic address, which byte of it that is, and how
+ * many bytes it covers. */
+plumb_race_page *plumb_race_page_at(plumb_block_run *br, uint64_t address, size_t *out_offset,
+                                    size_t *out_bytes);
+/* Shared memory of a cluster has tags in the grid's table, at addresses of its own; there
+ * *window becomes global. A block alone keeps its own: the address without a rank. */
+uint64_t plumb_race_shared(plumb_block_run *br, uint64_t address, unsigned *window);
+
+/* Time goes up: what is published next holds what was done before. */
+void plumb_clock_tick(plumb_block_run *br);
+/* All that `lane` knows, its own past included, joins `out`. */
+void plumb_clock_publish(plumb_block_run *br, uint32_t lane, plumb_clock *out);
+/* `lane` knows what `from` does. */
+void plumb_clock_acquire(plumb_block_run *br, uint32_t lane, const plumb_clock *from);
+/* What the lane's last fence released joins `out`. */
+void plumb_clock_publish_fenced(plumb_block_run *br, uint32_t lane, plumb_clock *out);
+
+/* --- proxy.c --- */
+
+/* fence.proxy.async of the lanes: what they know is from now on known to the asynchronous
+ * proxy, of memory in `space` (GENERIC: all). */
+void plumb_proxy_fence(plumb_block_run *br, const plumb_lanes *on, plumb_space space);
+/* An access of the asynchronous proxy (or, `generic`, of cp.async), issued by `lane`, comes
+ * after all that touched [address, address + size_bytes): false after a race trap. */
+bool plumb_proxy_follows(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
+                         uint64_t address, uint64_t size_bytes, unsigned how, bool generic);
+/* Gives the bytes the tag of an agent of `br`. */
+void plumb_proxy_stamp(plumb_block_run *br, uint32_t agent, uint32_t pc, uint64_t address,
+                       uint64_t size_bytes, unsigned how);
+
 #endif

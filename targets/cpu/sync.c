@@ -3,9 +3,9 @@
  * A barrier counts lanes; lanes that have ended do not count (PTX ISA 9.7.13.1: the
  * barrier waits for non-exited threads). A collective waits until every live lane that
  * the member mask names stands at the same instruction. */
-#include "targets/cpu/exec.h"
-
 #include <stdio.h>
+
+#include "targets/cpu/async.h"
 
 /* --- who is where --- */
 
@@ -485,6 +485,8 @@ bool plumb_exec_sync(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
     case PLUMB_OP_ACTIVEMASK:
       exec_activemask(br, s, inst);
       return true;
+    case PLUMB_OP_CLUSTER_BARRIER:
+      return plumb_exec_cluster_barrier(br, s, inst);
     case PLUMB_OP_NANOSLEEP:
       s->pc++;
       if (br->strand_count > 1) s->penalty++;

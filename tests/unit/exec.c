@@ -319,7 +319,8 @@ static void run(const row *r, uint64_t seed) {
     uint64_t p;
     uint32_t n, pad;
   } params = {address, 100, 0};
-  plumb_launch launch = {{r->grid, 1, 1}, {r->block, 1, 1}, r->shared_bytes};
+  plumb_launch launch = {
+      .grid = {r->grid, 1, 1}, .block = {r->block, 1, 1}, .shared_bytes = r->shared_bytes};
   plumb_run_result result = {0};
   if (status == PLUMB_OK)
     status = plumb_machine_launch(m, "k", &launch, &params, 12, &options, &result, &diag);

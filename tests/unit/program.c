@@ -44,6 +44,7 @@ static const char everything[] = HEAD
     "  param_bytes 8\n"
     "  frame 16\n"
     "  required_threads 32 1 1\n"
+    "  required_cluster 2 1 1\n"
     "  table 1 2\n"
     "  block\n"
     "    %0 = load i64 space=param loc=3:5:17:\"k.cu\" i64:0x0\n"

@@ -1,0 +1,402 @@
+/* Copies in flight: marks on what they touch, and their end (see async.h). */
+#include "targets/cpu/async.h"
+
+#include <stdlib.h>
+
+static void *take(size_t count, size_t bytes) {
+  void *p = calloc(count ? count : 1, bytes);
+  if (!p) abort();
+  return p;
+}
+
+/* --- marks --- */
+
+static plumb_mark **bucket(plumb_async *a, uint64_t address) {
+  uint64_t granule = address / PLUMB_MARK_BYTES;
+  if (plumb_window_of(address) == PLUMB_WINDOW_SHARED)
+    return &a->shared[plumb_shared_offset(address) / PLUMB_MARK_BYTES];
+  return &a->global[(granule * 0x9e3779b97f4a7c15ull >> 32) % PLUMB_GLOBAL_MARKS];
+}
+
+void plumb_mark_put(plumb_async *home, plumb_mark *mark) {
+  plumb_mark **at = bucket(home, mark->address);
+  mark->home = home;
+  mark->next = *at;
+  mark->link = at;
+  if (*at) (*at)->link = &mark->next;
+  *at = mark;
+  if (plumb_window_of(mark->address) == PLUMB_WINDOW_SHARED)
+    home->shared_count++;
+  else
+    home->global_count++;
+}
+
+void plumb_mark_remove(plumb_mark *mark) {
+  if (!mark->link) return;
+  *mark->link = mark->next;
+  if (mark->next) mark->next->link = mark->link;
+  mark->link = NULL;
+  if (plumb_window_of(mark->address) == PLUMB_WINDOW_SHARED)
+    mark->home->shared_count--;
+  else
+    mark->home->global_count--;
+}
+
+/* The first mark that the bytes overlap; `write`: any, else only one that writes. Two
+ * reductions may meet. */
+static const plumb_mark *find_mark(plumb_async *a, uint64_t address, uint64_t size_bytes,
+                                   bool write, bool reduces) {
+  uint64_t end = address + size_bytes;
+  for (uint64_t at = address / PLUMB_MARK_BYTES * PLUMB_MARK_BYTES; at < end;
+       at += PLUMB_MARK_BYTES)
+    for (const plumb_mark *m = *bucket(a, at); m; m = m->next) {
+      if (m->address >= end || address >= m->address + m->size_bytes) continue;
+      if (m->op && !write && !m->write) continue;
+      if (m->op && reduces && m->write && m->op->reduce) continue;
+      return m;
+    }
+  return NULL;
+}
+
+static bool trap_mark(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
+                      const plumb_mark *m, const char *what) {
+  if (br->trapped) return false;
+  if (!m->op) {
+    plumb_trap_at(br, PLUMB_TRAP_MBARRIER, s->frame, s->pc, (int32_t)lane,
+                  "%s touches a live mbarrier object", what);
+    br->trap.address = address;
+    return false;
+  }
+  const plumb_inst *inst = plumb_inst_at(br->run, m->op->pc, NULL);
+  plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
+                "%s by lane %u meets bytes that an asynchronous copy issued by lane %u %s, and "
+                "whose end nobody has waited for",
+                what, lane, m->op->lane, m->write ? "writes" : "reads");
+  br->trap.lane2 = (int32_t)m->op->lane;
+  br->trap.address = address;
+  br->trap.size_bytes = m->size_bytes;
+  plumb_race_split_block(br->grid, m->op->br->index, br->trap.block2);
+  if (inst) br->trap.location2 = br->program->locs[inst->loc];
+  return false;
+}
+
+/* Whose table has the marks of an address, and the address there. */
+static plumb_async *home_of(plumb_block_run *br, uint64_t address, uint64_t *out_local) {
+  *out_local = address;
+  if (plumb_window_of(address) != PLUMB_WINDOW_SHARED) return br->async;
+  *out_local = plumb_window_base(PLUMB_WINDOW_SHARED) + plumb_shared_offset(address);
+  plumb_block_run *owner = plumb_shared_owner(br, address);
+  return owner ? owner->async : NULL;
+}
+
+bool plumb_async_allows(plumb_block_run *br, const plumb_strand *s, const uint16_t *list,
+                        uint32_t count, unsigned window, uint64_t base, const uint64_t *offsets,
+                        uint64_t size_bytes, unsigned how) {
+  uint64_t local;
+  plumb_async *home = home_of(br, base, &local);
+  bool write = how & PLUMB_TOUCH_WRITE;
+  if (!home || !(window == PLUMB_WINDOW_SHARED ? home->shared_count : home->global_count))
+    return true;
+  for (uint32_t i = 0; i < count; i++) {
+    const plumb_mark *m = find_mark(home, local + offsets[i], size_bytes, write, false);
+    if (m) return trap_mark(br, s, list[i], base + offsets[i], m, write ? "the write" : "the read");
+  }
+  return true;
+}
+
+/* --- a block's life --- */
+
+void plumb_async_create(plumb_block_run *br) {
+  if (!br->grid->async) return;
+  plumb_async *a = take(1, sizeof *a);
+  a->granules = br->grid->shared_bytes / PLUMB_MARK_BYTES + 2;
+  a->shared = take(a->granules, sizeof *a->shared);
+  a->global = take(PLUMB_GLOBAL_MARKS, sizeof *a->global);
+  a->lanes = take(br->lanes, sizeof *a->lanes);
+  for (uint32_t l = 0; l < br->lanes; l++) a->lanes[l].end = &a->lanes[l].first;
+  br->async = a;
+  if (br->grid->cluster_blocks > 1) return;
+  br->cluster = take(1, sizeof *br->cluster);
+  br->cluster->count = 1;
+}
+
+static void op_destroy(plumb_async_op *op) {
+  for (uint32_t i = 0; i < op->mark_count; i++) plumb_mark_remove(&op->marks[i]);
+  *op->link = op->next;
+  if (op->next)
+    op->next->link = op->link;
+  else
+    op->br->async->lanes[op->lane].end = op->link;
+  free(op->marks);
+  free(op->data);
+  free(op);
+}
+
+void plumb_async_begin(plumb_block_run *br) {
+  plumb_async *a = br->async;
+  if (!a) return;
+  for (uint32_t l = 0; l < br->lanes; l++) {
+    while (a->lanes[l].first) op_destroy(a->lanes[l].first);
+    a->lanes[l] = (plumb_lane_async){.end = &a->lanes[l].first};
+  }
+  while (a->barriers) {
+    plumb_mbarrier_object *next = a->barriers->next;
+    plumb_mark_remove(&a->barriers->mark);
+    plumb_mbarrier_destroy(a->barriers);
+    a->barriers = next;
+  }
+  if (br->cluster->count == 1) plumb_cluster_begin(br->cluster);
+}
+
+void plumb_async_destroy(plumb_block_run *br) {
+  plumb_async *a = br->async;
+  if (!a) return;
+  plumb_async_begin(br);
+  if (br->cluster->count == 1) free(br->cluster);
+  free(a->shared);
+  free(a->global);
+  free(a->lanes);
+  free(a);
+  br->async = NULL;
+}
+
+void plumb_async_finish(plumb_block_run *br) {
+  if (!br->async) return;
+  for (uint32_t l = 0; l < br->lanes; l++)
+    for (plumb_async_op *op = br->async->lanes[l].first, *next; op; op = next) {
+      next = op->next;
+      if (!op->ends && !op->generic_proxy) plumb_async_finish_op(op, NULL, NULL);
+    }
+}
+
+/* --- ops --- */
+
+plumb_async_op *plumb_async_op_create(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
+                                      uint32_t segments) {
+  plumb_async *a = br->async;
+  plumb_async_op *op = take(1, sizeof *op + segments * sizeof op->segments[0]);
+  op->br = br;
+  op->lane = lane;
+  op->pc = s->frame->pc_base + s->pc;
+  op->type = PLUMB_I8;
+  op->serial = ++a->serial;
+  plumb_lane_async *mine = &a->lanes[lane];
+  op->link = mine->end;
+  *mine->end = op;
+  mine->end = &op->next;
+  return op;
+}
+
+void plumb_async_drop(plumb_async_op *op) {
+  op_destroy(op);
+}
+
+void plumb_async_give(plumb_async_op *op, const uint8_t *values, uint64_t size_bytes) {
+  op->data = take(size_bytes * 2, 1);
+  op->state = op->data + size_bytes;
+  memcpy(op->data, values, size_bytes);
+  memset(op->state, PLUMB_BYTE_INITIALISED, size_bytes);
+  op->has_read = true;
+}
+
+static uint32_t granules_of(uint64_t address, uint64_t size_bytes) {
+  return (uint32_t)((address + size_bytes - 1) / PLUMB_MARK_BYTES - address / PLUMB_MARK_BYTES + 1);
+}
+
+static void mark_bytes(plumb_async_op *op, uint64_t address, uint64_t size_bytes, bool write) {
+  uint64_t local;
+  plumb_async *home = home_of(op->br, address, &local);
+  for (uint64_t done = 0; home && done < size_bytes;) {
+    uint64_t at = local + done, room = PLUMB_MARK_BYTES - at % PLUMB_MARK_BYTES;
+    plumb_mark *m = &op->marks[op->mark_count++];
+    *m = (plumb_mark){.address = at,
+                      .size_bytes = (uint32_t)(room < size_bytes - done ? room : size_bytes - done),
+                      .write = write,
+                      .op = op};
+    plumb_mark_put(home, m);
+    done += m->size_bytes;
+  }
+}
+
+static bool is_tracked(const plumb_place *p) {
+  return (p->window == PLUMB_WINDOW_SHARED || p->window == PLUMB_WINDOW_GLOBAL) &&
+         !(p->allocation && p->allocation->read_only);
+}
+
+/* One end of a segment: in bounds, after what was done there before, and meeting nothing
+ * that is in flight. */
+static bool may_touch(plumb_block_run *br, plumb_strand *s, plumb_async_op *op, uint64_t address,
+                      uint32_t size_bytes, bool write) {
+  plumb_place place;
+  if (!plumb_place_find(br, s, op->lane, address, size_bytes, write, &place)) return false;
+  if (!br->race || !is_tracked(&place)) return true;
+  uint64_t local;
+  plumb_async *home = home_of(br, address, &local);
+  const plumb_mark *m =
+      home ? find_mark(home, local, size_bytes, write, write && op->reduce) : NULL;
+  if (m)
+    return trap_mark(br, s, op->lane, address, m,
+                     write ? "the write of the copy" : "the read of the copy");
+  unsigned how = (write ? PLUMB_TOUCH_WRITE : PLUMB_TOUCH_READ) |
+                 (write && op->reduce ? (unsigned)PLUMB_TOUCH_STRONG : 0u);
+  return plumb_proxy_follows(br, s, op->lane, address, size_bytes, how, op->generic_proxy);
+}
+
+bool plumb_async_start(plumb_block_run *br, plumb_strand *s, plumb_async_op *op) {
+  uint32_t marks = 0;
+  for (uint32_t i = 0; i < op->segment_count; i++) {
+    const plumb_segment *g = &op->segments[i];
+    op->size_bytes += g->size_bytes;
+    if ((g->from && !may_touch(br, s, op, g->from, g->size_bytes, false)) ||
+        (g->to && !may_touch(br, s, op, g->to, g->size_bytes, true))) {
+      op_destroy(op);
+      return false;
+    }
+    marks += (g->from ? granules_of(g->from, g->size_bytes) : 0) +
+             (g->to ? granules_of(g->to, g->size_bytes) : 0);
+  }
+  uint32_t first = op->generic_proxy ? PLUMB_WHO_AGENT : PLUMB_WHO_ASYNC;
+  uint32_t end = op->generic_proxy ? PLUMB_WHO_ASYNC : PLUMB_WHO_END;
+  op->agent = first + br->async->next_agent[!op->generic_proxy]++ % (end - first);
+  br->changes++;
+  if (!br->race) return true;
+  op->marks = take(marks, sizeof *op->marks);
+  for (uint32_t i = 0; i < op->segment_count; i++) {
+    const plumb_segment *g = &op->segments[i];
+    if (g->from) mark_bytes(op, g->from, g->size_bytes, false);
+    if (g->to) mark_bytes(op, g->to, g->size_bytes, true);
+  }
+  return true;
+}
+
+/* The place of an address that was in bounds; false if it is no more. */
+static bool place_again(plumb_async_op *op, uint64_t address, uint32_t size_bytes,
+                        plumb_place *out) {
+  plumb_view view;
+  *out = (plumb_place){.address = address, .window = plumb_window_of(address)};
+  if (!plumb_view_find(op->br, address, &view) ||
+      address - view.base + size_bytes > view.size_bytes)
+    return false;
+  out->data = view.data + (address - view.base);
+  out->state = view.state + (address - view.base);
+  out->allocation = view.allocation;
+  return true;
+}
+
+static void count_bytes(plumb_block_run *br, const plumb_place *p, uint64_t bytes, bool write) {
+  if (p->window == PLUMB_WINDOW_SHARED)
+    *(write ? &br->counters.shared_store_bytes : &br->counters.shared_load_bytes) += bytes;
+  else if (p->window == PLUMB_WINDOW_GLOBAL)
+    *(write ? &br->counters.global_store_bytes : &br->counters.global_load_bytes) += bytes;
+}
+
+/* The quiet NaN that the other rules of the executor give (reference: PTX ISA 9.7.3). */
+static void fill(const plumb_async_op *op, uint8_t *data, uint32_t size_bytes) {
+  memset(data, 0, size_bytes);
+  if (!op->nan_fill) return;
+  unsigned bytes = plumb_dtype_bytes((plumb_dtype)op->type);
+  uint64_t nan = bytes == 8 ? 0x7fffffffffffffffull : bytes == 4 ? 0x7fffffffu : 0x7fffu;
+  for (uint32_t i = 0; i + bytes <= size_bytes; i += bytes) memcpy(data + i, &nan, bytes);
+}
+
+void plumb_async_read(plumb_async_op *op) {
+  if (op->has_read) return;
+  op->has_read = true;
+  op->data = take(op->size_bytes * 2, 1);
+  op->state = op->data + op->size_bytes;
+  uint64_t at = 0;
+  for (uint32_t i = 0; i < op->segment_count; i++) {
+    const plumb_segment *g = &op->segments[i];
+    plumb_place from;
+    if (!g->from) {
+      fill(op, op->data + at, g->size_bytes);
+      memset(op->state + at, PLUMB_BYTE_INITIALISED, g->size_bytes);
+    } else if (place_again(op, g->from, g->size_bytes, &from)) {
+      plumb_place_read(op->br, &from, op->lane, g->size_bytes, op->data + at, op->state + at);
+      count_bytes(op->br, &from, g->size_bytes, false);
+      if (op->br->race && !op->own && is_tracked(&from))
+        plumb_proxy_stamp(op->br, op->agent, op->pc, g->from, g->size_bytes, PLUMB_TOUCH_READ);
+    }
+    at += g->size_bytes;
+  }
+  for (uint32_t i = 0; i < op->mark_count; i++)
+    if (!op->marks[i].write) plumb_mark_remove(&op->marks[i]);
+}
+
+static void reduce(const plumb_async_op *op, const plumb_place *to, const uint8_t *data,
+                   uint8_t *state, uint32_t size_bytes) {
+  plumb_dtype type = (plumb_dtype)op->type;
+  unsigned bytes = plumb_dtype_bytes(type);
+  uint8_t room[64];
+  for (uint32_t i = 0; i + bytes <= size_bytes; i += bytes) {
+    uint64_t old = plumb_lane_bits(to->data + i, bytes, 0);
+    uint64_t v = plumb_atomic_apply((plumb_atomic)(op->reduce - 1), type, old,
+                                    plumb_lane_bits(data + i, bytes, 0), 0);
+    bool defined = true;
+    for (unsigned b = 0; b < bytes; b++)
+      defined &=
+          state[i + b] == PLUMB_BYTE_INITIALISED && to->state[i + b] == PLUMB_BYTE_INITIALISED;
+    memcpy(room, &v, sizeof v);
+    memcpy(to->data + i, room, bytes);
+    memset(to->state + i, defined ? PLUMB_BYTE_INITIALISED : PLUMB_BYTE_UNINITIALISED, bytes);
+  }
+  op->br->changes++;
+}
+
+static void write_segments(plumb_async_op *op) {
+  uint64_t at = 0;
+  unsigned how = PLUMB_TOUCH_WRITE | (op->reduce ? (unsigned)PLUMB_TOUCH_STRONG : 0u);
+  for (uint32_t i = 0; i < op->segment_count; i++) {
+    const plumb_segment *g = &op->segments[i];
+    plumb_place to, from;
+    uint8_t *data = op->data + at, *state = op->state + at;
+    at += g->size_bytes;
+    if (!g->to || !place_again(op, g->to, g->size_bytes, &to)) continue;
+    if (op->reduce)
+      reduce(op, &to, data, state, g->size_bytes);
+    else
+      plumb_place_write(op->br, &to, op->lane, g->size_bytes, data, state);
+    count_bytes(op->br, &to, g->size_bytes, true);
+    if (op->br->run->options.companions) {
+      if (g->from && !op->reduce && place_again(op, g->from, g->size_bytes, &from))
+        plumb_companion_move(op->br, op->lane, &to, &from, g->size_bytes);
+      else
+        plumb_companion_drop(op->br, op->lane, &to, g->size_bytes);
+    }
+    if (op->br->race && !op->own)
+      plumb_proxy_stamp(op->br, op->agent, op->pc, g->to, g->size_bytes, how);
+  }
+}
+
+/* cp.async that ends at the lane's own wait: its accesses are the lane's (9.7.9.25.3). */
+static bool finish_own(plumb_async_op *op, const plumb_strand *s) {
+  plumb_block_run *br = op->br;
+  uint16_t lane = (uint16_t)op->lane;
+  uint64_t zero = 0;
+  for (uint32_t i = 0; i < op->mark_count; i++) plumb_mark_remove(&op->marks[i]);
+  for (uint32_t i = 0; br->race && i < op->segment_count; i++) {
+    const plumb_segment *g = &op->segments[i];
+    if (g->from && !plumb_race_touch(br, s, &lane, 1, plumb_window_of(g->from), g->from, &zero,
+                                     g->size_bytes, PLUMB_TOUCH_READ))
+      return false;
+    if (g->to && !plumb_race_touch(br, s, &lane, 1, plumb_window_of(g->to), g->to, &zero,
+                                   g->size_bytes, PLUMB_TOUCH_WRITE))
+      return false;
+  }
+  return true;
+}
+
+bool plumb_async_finish_op(plumb_async_op *op, const plumb_strand *s, plumb_clock *to) {
+  plumb_block_run *br = op->br;
+  bool ok = true;
+  op->own = op->generic_proxy && s;
+  plumb_async_read(op);
+  write_segments(op);
+  if (op->own) ok = finish_own(op, s);
+  if (br->race && to) {
+    plumb_clock_know_lane(to, br->index, op->agent, br->race->time + 1);
+    to->version++;
+  }
+  op_destroy(op);
+  return ok;
+}

@@ -1,0 +1,197 @@
+/* Copies in flight, mbarriers and the blocks of a cluster, inside the executor.
+ *
+ * An asynchronous copy is issued by a lane and done later by nobody that runs: it reads
+ * and writes at some time before what waits for it goes on. Here it is done at the last
+ * moment, when a lane waits for its group or when its bytes complete a phase that a lane
+ * asks for. Until then its source and destination carry marks, and an access that touches
+ * them is a race, whatever the schedule. Its own accesses then get tags of an agent, a
+ * number beyond those of lanes, which only a wait makes known (race.h).
+ *
+ * Proxies (PTX ISA 9.0, 8.6 and 8.10): what was written through the generic proxy is
+ * seen by a copy of the asynchronous proxy only if a fence.proxy.async lies between, on
+ * the path from the write to the copy. What a copy did needs no fence: waiting for it
+ * implies one.
+ */
+#ifndef PLUMB_TARGETS_CPU_ASYNC_H
+#define PLUMB_TARGETS_CPU_ASYNC_H
+
+#include "targets/cpu/race.h"
+
+#define PLUMB_MARK_BYTES 64u
+#define PLUMB_GLOBAL_MARKS 4096u
+
+typedef struct plumb_async_op plumb_async_op;
+
+/* Bytes that something in flight reads or writes, or an mbarrier (op NULL). */
+typedef struct plumb_mark {
+  uint64_t address; /* generic; shared: without a rank */
+  uint32_t size_bytes;
+  bool write;
+  plumb_async_op *op;
+  struct plumb_mark *next, **link;
+  plumb_async *home; /* whose table it is in */
+} plumb_mark;
+
+/* Bytes that are moved. from 0: filled with the op's pattern; to 0: read, not written. */
+typedef struct plumb_segment {
+  uint64_t to, from; /* generic; shared ones with a rank unless the issuer's own */
+  uint32_t size_bytes;
+} plumb_segment;
+
+typedef struct plumb_mbarrier_object plumb_mbarrier_object;
+
+struct plumb_async_op {
+  plumb_block_run *br; /* the issuer */
+  plumb_async_op *next, **link;
+  uint32_t lane, pc; /* pc: program-wide */
+  uint32_t agent;
+  bool generic_proxy; /* cp.async */
+  bool own;           /* it ends as accesses of the lane itself */
+  bool has_read;      /* the source is in `data` */
+  uint8_t reduce;     /* 1 + plumb_atomic, 0: copies */
+  uint8_t type;       /* of what is reduced, and of the fill */
+  bool nan_fill;
+  uint64_t serial;
+  uint64_t group;              /* of the lane; UINT64_MAX: it ends at an mbarrier */
+  plumb_mbarrier_object *ends; /* in `owner`'s shared memory */
+  plumb_block_run *owner;
+  uint32_t tx_bytes;
+  uint64_t size_bytes; /* of all segments */
+  uint8_t *data, *state;
+  plumb_mark *marks;
+  uint32_t mark_count, segment_count;
+  plumb_segment segments[];
+};
+
+/* A cp.async.mbarrier.arrive that has not happened yet. */
+typedef struct plumb_cp_arrival {
+  plumb_block_run *br;
+  uint32_t lane;
+  uint64_t serial; /* of the lane's last cp.async before it */
+} plumb_cp_arrival;
+
+/* PTX ISA 9.0, 9.7.13.15.1 to 9.7.13.15.5. */
+struct plumb_mbarrier_object {
+  uint32_t offset; /* in its block's shared memory */
+  bool live;
+  uint32_t expected, pending;
+  int32_t tx_bytes;
+  uint64_t phase;
+  uint64_t asked; /* by the instruction of that number, while copies could complete it */
+  uint64_t init_block; /* who made it: every user must come after */
+  uint32_t init_tag;
+  plumb_clock arrived, complete; /* released in this phase; in all complete ones */
+  plumb_mark mark;
+  plumb_async_op **ops; /* that end here, in the order of issue */
+  size_t op_count, op_capacity;
+  plumb_cp_arrival *arrivals;
+  size_t arrival_count, arrival_capacity;
+  plumb_mbarrier_object *next;
+};
+
+/* One lane's copies, in the order of issue, and the number of the group that it fills. */
+typedef struct plumb_lane_async {
+  uint64_t cp_group, bulk_group;
+  uint64_t cluster_arrivals; /* 1 + the phase of barrier.cluster that it arrived in last */
+  plumb_async_op *first, **end;
+} plumb_lane_async;
+
+struct plumb_async {
+  plumb_mark **shared; /* a granule of the block's shared memory */
+  uint32_t granules, shared_count;
+  plumb_mark **global; /* by a hash of the granule */
+  uint32_t global_count;
+  plumb_mbarrier_object *barriers;
+  plumb_lane_async *lanes;
+  uint32_t next_agent[2];
+  uint64_t serial;
+};
+
+/* Blocks that run together and see each other's shared memory. */
+struct plumb_cluster {
+  plumb_block_run *blocks; /* by rank; of a block alone NULL */
+  uint32_t count;
+  uint32_t slot;  /* among the clusters that are resident */
+  uint64_t phase; /* of barrier.cluster */
+  plumb_clock arriving, complete;
+};
+
+/* --- async.c --- */
+
+void plumb_async_create(plumb_block_run *br);
+void plumb_async_destroy(plumb_block_run *br);
+void plumb_async_begin(plumb_block_run *br);
+/* The block has ended: what it copies to global memory is done. */
+void plumb_async_finish(plumb_block_run *br);
+
+/* An op of `br`'s lane with room for `segments`; the caller fills it and starts it. */
+plumb_async_op *plumb_async_op_create(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
+                                      uint32_t segments);
+/* Checks bounds and order of its accesses, and marks them. False after a trap: it is gone. */
+bool plumb_async_start(plumb_block_run *br, plumb_strand *s, plumb_async_op *op);
+/* An op that was not started is gone. */
+void plumb_async_drop(plumb_async_op *op);
+/* Values that the op writes instead of a source's. */
+void plumb_async_give(plumb_async_op *op, const uint8_t *values, uint64_t size_bytes);
+/* Reads the source; then nothing that is written there matters. */
+void plumb_async_read(plumb_async_op *op);
+/* Reads, if that is still to do, writes, and ends the op; what it did is known to whoever
+ * joins `to` (NULL: to nobody; the lane's own cp.async: to the lane). */
+bool plumb_async_finish_op(plumb_async_op *op, const plumb_strand *s, plumb_clock *to);
+
+/* Marks [address, address + size_bytes) in the table of `home`. */
+void plumb_mark_put(plumb_async *home, plumb_mark *mark);
+void plumb_mark_remove(plumb_mark *mark);
+
+/* --- mbarrier.c --- */
+
+bool plumb_exec_mbarrier(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                         const plumb_lanes *on);
+/* The live mbarrier at a generic address, for `lane`; NULL after a trap. */
+plumb_mbarrier_object *plumb_mbarrier_find(plumb_block_run *br, const plumb_strand *s,
+                                           uint32_t lane, uint64_t address,
+                                           plumb_block_run **out_owner);
+void plumb_mbarrier_add_op(plumb_mbarrier_object *m, plumb_async_op *op);
+void plumb_mbarrier_destroy(plumb_mbarrier_object *m);
+
+/* --- bulk.c, tensor.c --- */
+
+/* Every operation of this header that acts lane by lane. */
+bool plumb_exec_async(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                      const plumb_lanes *on);
+
+bool plumb_exec_tensor_copy(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                            const plumb_lanes *on);
+bool plumb_exec_tensormap_replace(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                                  const plumb_lanes *on);
+
+/* The op ends at the mbarrier at generic address `barrier`, of the block of rank `rank`
+ * when it is sent to several (UINT32_MAX: as the address says). */
+bool plumb_async_ends_at(plumb_block_run *br, const plumb_strand *s, plumb_async_op *op,
+                         uint64_t barrier, uint32_t rank, uint64_t tx_bytes);
+
+/* --- cluster.c --- */
+
+/* Whose shared memory a generic shared address lies in; NULL: of no block of the cluster,
+ * or of one that has ended. */
+plumb_block_run *plumb_shared_owner(plumb_block_run *br, uint64_t address);
+bool plumb_exec_map_block(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                          const plumb_lanes *on); /* MAP_BLOCK, BLOCK_RANK */
+bool plumb_exec_cluster_barrier(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst);
+void plumb_cluster_begin(plumb_cluster *c);
+/* Linear number of the block of that rank. */
+void plumb_cluster_block(const plumb_grid *g, uint64_t cluster, uint32_t rank, uint64_t *out);
+/* Sets g->cluster from the launch and the kernel.
+ * PLUMB_BAD_INPUT  they differ, or the grid is not made of such clusters */
+plumb_status plumb_cluster_size(plumb_grid *g, plumb_diag *diag);
+
+/* The same byte of the block of that rank. */
+static inline uint64_t plumb_shared_of_rank(uint64_t address, uint32_t rank) {
+  return (address & ~((uint64_t)PLUMB_RANK_MASK << PLUMB_RANK_SHIFT)) | (uint64_t)(rank + 1)
+                                                                            << PLUMB_RANK_SHIFT;
+}
+static inline uint32_t plumb_shared_offset(uint64_t address) {
+  return (uint32_t)(address & ((1u << PLUMB_RANK_SHIFT) - 1));
+}
+
+#endif

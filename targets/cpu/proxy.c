@@ -1,0 +1,159 @@
+/* Accesses of the asynchronous proxy, and the fences between it and the generic one (PTX
+ * ISA 9.0, 8.6 and 8.10.4: an operation precedes another in proxy-preserved causality if
+ * both are of one proxy, or a proxy fence lies on the path between them).
+ *
+ * A clock's entry for a block's number | PROXY_... says which of that block's accesses
+ * are known to the asynchronous proxy, and travels with the clock. */
+#include <stdio.h>
+
+#include "targets/cpu/async.h"
+
+#define PROXY_SHARED (1ull << 62)
+#define PROXY_GLOBAL (1ull << 61)
+#define PROXY_ANY (PROXY_SHARED | PROXY_GLOBAL)
+
+static void tell(plumb_clock *to, const plumb_clock *from, uint64_t proxy) {
+  for (uint32_t i = 0; i < from->count; i++) {
+    const plumb_clock_entry *e = &from->entries[i];
+    if (e->block & PROXY_ANY) continue;
+    plumb_clock_know(to, e->block | proxy, e->floor);
+    for (uint32_t k = 0; k < e->lane_count; k++)
+      plumb_clock_know_lane(to, e->block | proxy, e->lanes[k].lane, e->lanes[k].time);
+  }
+}
+
+void plumb_proxy_fence(plumb_block_run *br, const plumb_lanes *on, plumb_space space) {
+  plumb_clock_tick(br);
+  for (uint32_t l = on->lo; l < on->hi; l++) {
+    if (!plumb_lanes_has(on, l)) continue;
+    plumb_clock seen = {0}, told = {0};
+    plumb_clock_publish(br, l, &seen);
+    if (space != PLUMB_SPACE_GLOBAL) tell(&told, &seen, PROXY_SHARED);
+    if (space != PLUMB_SPACE_SHARED) tell(&told, &seen, PROXY_GLOBAL);
+    plumb_clock_acquire(br, l, &told);
+    plumb_clock_clear(&seen);
+    plumb_clock_clear(&told);
+  }
+}
+
+/* Whether the asynchronous proxy sees, on behalf of `lane`, a generic access. */
+static bool is_told(const plumb_block_run *br, uint32_t lane, uint64_t block, uint32_t tag,
+                    uint64_t proxy) {
+  const plumb_race *r = br->race;
+  uint32_t time = time_of(tag), who = who_of(tag), from = who, to = who + 1;
+  if (who >= PLUMB_WHO_ASYNC) return true;
+  if (who == PLUMB_WHO_MANY)
+    from = 0, to = br->lanes;
+  else if (who >= PLUMB_WHO_WARP && who < PLUMB_WHO_MANY) {
+    from = (who - PLUMB_WHO_WARP) * PLUMB_WARP_LANES;
+    to = from + PLUMB_WARP_LANES < br->lanes ? from + PLUMB_WARP_LANES : br->lanes;
+  }
+  for (uint32_t k = from; k < to; k++) {
+    uint32_t known = plumb_clock_get(&r->block_clock, block | proxy, k);
+    if (r->clocks) {
+      uint32_t own = plumb_clock_get(&r->clocks[lane].known, block | proxy, k);
+      if (own > known) known = own;
+    }
+    if (time >= known) return false;
+  }
+  return true;
+}
+
+static bool conflict(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
+                     uint64_t block, uint64_t tag, bool other_write, bool write, bool fence) {
+  const plumb_inst *inst = plumb_inst_at(br->run, (uint32_t)(tag >> 32), NULL);
+  uint32_t who = who_of(low(tag));
+  const char *did = other_write ? "write" : "read", *does = write ? "write" : "read";
+  char by[40] = "an asynchronous copy";
+  if (br->trapped) return false;
+  if (who < PLUMB_WHO_WARP)
+    snprintf(by, sizeof by, "lane %u", who);
+  else if (who < PLUMB_WHO_AGENT)
+    snprintf(by, sizeof by, "several lanes");
+  if (fence)
+    plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
+                  "the copy's %s through the asynchronous proxy does not see the %s by %s: no "
+                  "fence.proxy.async lies between them",
+                  does, did, by);
+  else
+    plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
+                  "the copy's %s and the %s by %s of %s are not ordered", does, did, by,
+                  block == br->index ? "the same block" : "another block");
+  br->trap.lane2 = who < PLUMB_WHO_WARP ? (int32_t)who : -1;
+  br->trap.address = address;
+  br->trap.size_bytes = 4;
+  plumb_race_split_block(br->grid, block, br->trap.block2);
+  if (inst) br->trap.location2 = br->program->locs[inst->loc];
+  return false;
+}
+
+/* The tags of one unit, unless they are those that were just found in order. */
+typedef struct unit {
+  uint64_t write, read;
+  uint64_t write_block, read_block; /* UINT64_MAX: never touched in this run of the block */
+} unit;
+
+static unit unit_of(const plumb_block_run *br, const plumb_race_page *p, size_t i) {
+  unit u = {p->write[i], p->read[i], br->index, br->index};
+  if (p->write_block) {
+    u.write_block = p->write_block[i] - 1ull;
+    u.read_block = p->read_block[i] - 1ull;
+    return u;
+  }
+  if (time_of(low(u.write)) < br->race->start) u.write_block = UINT64_MAX;
+  if (time_of(low(u.read)) < br->race->start) u.read_block = UINT64_MAX;
+  return u;
+}
+
+bool plumb_proxy_follows(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
+                         uint64_t address, uint64_t size_bytes, unsigned how, bool generic) {
+  bool write = how & PLUMB_TOUCH_WRITE, strong = how & PLUMB_TOUCH_STRONG;
+  uint64_t proxy = plumb_window_of(address) == PLUMB_WINDOW_SHARED ? PROXY_SHARED : PROXY_GLOBAL;
+  uint64_t seen_write = 0, seen_read = 0;
+  for (uint64_t done = 0; done < size_bytes;) {
+    size_t offset, bytes;
+    plumb_race_page *p = plumb_race_page_at(br, address + done, &offset, &bytes);
+    unsigned step = p->by_byte ? 1 : 4;
+    for (; done < size_bytes && offset < bytes; done += step, offset += step) {
+      unit u = unit_of(br, p, offset / step);
+      bool both = strong && (low(u.write) & PLUMB_TAG_ATOMIC);
+      if (u.write_block != UINT64_MAX && u.write != seen_write && !both) {
+        bool own = u.write_block == br->index && who_of(low(u.write)) == lane;
+        if (!own && !plumb_clock_ordered(br, lane, u.write_block, low(u.write)))
+          return conflict(br, s, lane, address + done, u.write_block, u.write, true, write, false);
+        if (!generic && !is_told(br, lane, u.write_block, low(u.write), proxy))
+          return conflict(br, s, lane, address + done, u.write_block, u.write, true, write, true);
+        seen_write = u.write;
+      }
+      if (write && u.read_block != UINT64_MAX && u.read != seen_read) {
+        bool own = u.read_block == br->index && who_of(low(u.read)) == lane;
+        if (!own && !plumb_clock_ordered(br, lane, u.read_block, low(u.read)))
+          return conflict(br, s, lane, address + done, u.read_block, u.read, false, write, false);
+        seen_read = u.read;
+      }
+    }
+  }
+  return true;
+}
+
+void plumb_proxy_stamp(plumb_block_run *br, uint32_t agent, uint32_t pc, uint64_t address,
+                       uint64_t size_bytes, unsigned how) {
+  bool write = how & PLUMB_TOUCH_WRITE;
+  uint64_t tag = (uint64_t)pc << 32 | (how & PLUMB_TOUCH_STRONG ? PLUMB_TAG_ATOMIC : 0u) |
+                 agent << PLUMB_TAG_TIME_BITS | br->race->time;
+  for (uint64_t done = 0; done < size_bytes;) {
+    size_t offset, bytes;
+    plumb_race_page *p = plumb_race_page_at(br, address + done, &offset, &bytes);
+    if (((address | size_bytes) & 3) && !p->by_byte)
+      plumb_race_page_by_byte(p, bytes / 4, p->write_block != NULL);
+    unsigned step = p->by_byte ? 1 : 4;
+    for (; done < size_bytes && offset < bytes; done += step, offset += step) {
+      size_t i = offset / step;
+      /* One read is kept: that of lanes, which nothing else watches. */
+      if (!write && time_of(low(p->read[i])) >= br->race->floor) continue;
+      p->groups |= 1u << (offset / 4 / PLUMB_RACE_GROUP_WORDS % 16);
+      (write ? p->write : p->read)[i] = tag;
+      if (p->write_block) (write ? p->write_block : p->read_block)[i] = (uint32_t)br->index + 1;
+    }
+  }
+}
