@@ -77,7 +77,7 @@ struct plumb_mbarrier_object {
   uint32_t expected, pending;
   int32_t tx_bytes;
   uint64_t phase;
-  uint64_t asked; /* by the instruction of that number, while copies could complete it */
+  uint64_t asked;      /* by the instruction of that number, while copies could complete it */
   uint64_t init_block; /* who made it: every user must come after */
   uint32_t init_tag;
   plumb_clock arrived, complete; /* released in this phase; in all complete ones */

@@ -31,7 +31,7 @@ static plumb_program *make_program(plumb_arena *arena, int32_t value) {
 }
 
 static plumb_trap_kind launch(plumb_machine *m, uint64_t address) {
-  plumb_launch l = {{1, 1, 1}, {1, 1, 1}, 0};
+  plumb_launch l = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
   plumb_run_result r = {0};
   plumb_diag diag = {0};
   plumb_status status = plumb_machine_launch(m, "k", &l, &address, 8, NULL, &r, &diag);
