@@ -44,7 +44,9 @@ plumb_status plumb_signature_read(plumb_arena *arena, const char *path, const ch
                                   const char *name, plumb_signature *out_signature,
                                   plumb_diag *diag);
 
-/* Whether `text` parses and has a func.func `name` (NULL: any) with a body. */
-bool plumb_signature_exists(const char *path, const char *text, const char *name);
+/* Whether `text` has a func.func `name` (NULL: any) with a body.
+ * PLUMB_BAD_INPUT  it does not parse */
+plumb_status plumb_signature_find(const char *path, const char *text, const char *name,
+                                  bool *out_found, plumb_diag *diag);
 
 #endif

@@ -65,6 +65,21 @@ static size_t words_of(const plumb_call *call, size_t operand) {
   return buffer < 0 ? 1 : 3 + 2 * call->buffers[buffer].array->rank;
 }
 
+/* True when the kernel has as many parameters as descriptors need. */
+static bool takes_descriptors(const plumb_call *call) {
+  size_t words = 0;
+  for (size_t i = 0; i < call->operand_count; i++) words += words_of(call, i);
+  return call->function->param_count == words;
+}
+
+const plumb_param *plumb_call_param(const plumb_call *call, size_t operand) {
+  bool descriptors = takes_descriptors(call);
+  size_t at = 0;
+  if (!descriptors && call->function->param_count != call->operand_count) return NULL;
+  for (size_t i = 0; i < operand; i++) at += descriptors ? words_of(call, i) : 1;
+  return &call->function->params[at];
+}
+
 static uint64_t *flatten(session *s, bool descriptors, size_t *out_count) {
   const plumb_call *call = s->call;
   size_t capacity = 0, count = 0;
@@ -83,20 +98,19 @@ static uint64_t *flatten(session *s, bool descriptors, size_t *out_count) {
   return words;
 }
 
-/* What every word of a pointer or a descriptor needs of its parameter. */
+/* Every word of a pointer or a descriptor needs a parameter of 8 bytes. */
 static plumb_status check_addresses(session *s, bool descriptors) {
   const plumb_call *call = s->call;
-  size_t at = 0;
   for (size_t i = 0; i < call->operand_count; i++) {
+    const plumb_param *first = plumb_call_param(call, i);
     size_t words = descriptors ? words_of(call, i) : 1;
-    for (size_t k = at; k < at + words && call->operands[i].buffer >= 0; k++)
-      if (call->function->params[k].size_bytes != 8)
+    for (size_t k = 0; k < words && call->operands[i].buffer >= 0; k++)
+      if (first[k].size_bytes != 8)
         return plumb_fail(s->diag, PLUMB_BAD_INPUT, call->path, call->line, 0,
-                          "parameter %zu of kernel %s takes %u bytes; %s is passed by an address "
+                          "argument %zu of kernel %s takes %u bytes; %s is passed by an address "
                           "of 8",
-                          k, call->function->name, call->function->params[k].size_bytes,
+                          i, call->function->name, first[k].size_bytes,
                           call->buffers[call->operands[i].buffer].name);
-    at += words;
   }
   return PLUMB_OK;
 }
@@ -104,9 +118,8 @@ static plumb_status check_addresses(session *s, bool descriptors) {
 static plumb_status pack(session *s, uint8_t **out_params) {
   const plumb_call *call = s->call;
   const plumb_function *kernel = call->function;
-  size_t descriptor_words = 0, count;
-  for (size_t i = 0; i < call->operand_count; i++) descriptor_words += words_of(call, i);
-  bool descriptors = kernel->param_count == descriptor_words;
+  size_t count;
+  bool descriptors = takes_descriptors(call);
   if (!descriptors && kernel->param_count != call->operand_count)
     return plumb_fail(s->diag, PLUMB_BAD_INPUT, call->path, call->line, 0,
                       "%zu arguments are given, kernel %s takes %zu parameters",

@@ -64,6 +64,10 @@ typedef struct plumb_called {
 /* The kernel `entry` (NULL: the only one), or NULL. */
 const plumb_function *plumb_call_find_kernel(const plumb_program *program, const char *entry);
 
+/* The first parameter of a kernel that `operand` goes to, by the rule below; NULL where
+ * operands and parameters do not fit. */
+const plumb_param *plumb_call_param(const plumb_call *call, size_t operand);
+
 /* A host function takes and gives an array as a memref descriptor (program.h). A kernel
  * takes an array as its address or, where it has as many parameters as that needs, as a
  * descriptor: the flat form of a gpu.func's memref.

@@ -5,6 +5,7 @@
 
 #include "frontends/cuda.h"
 #include "ir/base/parallel.h"
+#include "ir/signature.h"
 #include "lower/lower.h"
 #include "tasks/execute.h"
 #include "tasks/save.h"
@@ -31,6 +32,7 @@ typedef struct check {
   plumb_report *report;
   plumb_diag *diag;
   plumb_call_plan plan;
+  plumb_call_plan candidate_plan; /* of an MLIR function; entry NULL: a kernel is launched */
   side sides[4];
   size_t side_count;
   stage_row *rows; /* one a stage of the report */
@@ -136,10 +138,17 @@ static plumb_status make_candidate(check *k) {
   PLUMB_TRY(plumb_source_read(k->arena, s->source, &kind, &text, &length, k->diag));
   plumb_ladder *ladder = plumb_ladder_create(k->arena, "candidate");
   plumb_lower_options options = lower_options(k, s);
-  if (kind == PLUMB_STAGE_LLVM)
+  bool is_host = false; /* a launch without an entry means the kernel */
+  if (kind == PLUMB_STAGE_MLIR && (s->entry || !s->grid[0].text))
+    PLUMB_TRY(plumb_signature_find(s->source, text, s->entry, &is_host, k->diag));
+  if (is_host) {
+    PLUMB_TRY(plumb_call_plan_create(k->arena, k->task, s, text, &k->candidate_plan, k->diag));
+    PLUMB_TRY(plumb_lower_mlir(ladder, s->source, text, length, &options, k->diag));
+  } else if (kind == PLUMB_STAGE_LLVM) {
     PLUMB_TRY(plumb_lower_llvm(ladder, s->source, text, length, &options, k->diag));
-  else
+  } else {
     PLUMB_TRY(plumb_lower_single(ladder, kind, s->source, text, length, k->diag));
+  }
   add_side(k, "candidate", ladder, false);
   return PLUMB_OK;
 }
@@ -268,8 +277,9 @@ static void execute(const check *k, plumb_arena *scratch, const side *sd, const 
   options.seed = k->options->seed;
   options.jobs = (int)jobs;
   options.companions = companions;
-  if (sd->is_reference)
-    plumb_execute_host(scratch, stage, c, &k->plan, &options, out);
+  if (sd->is_reference || k->candidate_plan.entry)
+    plumb_execute_host(scratch, stage, c, sd->is_reference ? &k->plan : &k->candidate_plan,
+                       &options, out);
   else
     plumb_execute_kernel(scratch, stage, c, &options, out);
 }
@@ -425,10 +435,6 @@ static plumb_status list_stages(check *k) {
   return PLUMB_OK;
 }
 
-static bool stage_accepted(const plumb_report *r, const plumb_stage_report *s) {
-  return s->verdict <= (r->accept.tolerance ? PLUMB_VERDICT_BOUNDED : r->accept.level);
-}
-
 /* What no run has shown is undecided: a stage that never ran, and the levels between
  * identical and bounded, which need tags beside the values. */
 static void settle_stage(const plumb_report *r, plumb_stage_report *s) {
@@ -458,14 +464,14 @@ static void conclude(check *k) {
   if (!r->cases && r->verdict < PLUMB_VERDICT_UNDECIDED) r->verdict = PLUMB_VERDICT_UNDECIDED;
   r->accepted = r->cases > 0;
   for (size_t i = 0; i < r->stage_count; i++)
-    if (!stage_accepted(r, &r->stages[i])) r->accepted = false;
+    if (!plumb_stage_accepted(r, &r->stages[i])) r->accepted = false;
   for (int undecided = 0; undecided < 2 && r->blamed < 0; undecided++)
     for (int reference = 0; reference < 2 && r->blamed < 0; reference++)
       for (size_t i = 0; i < r->stage_count && r->blamed < 0; i++) {
         const plumb_stage_report *s = &r->stages[i];
         bool is_reference = strcmp(s->side, "reference") == 0;
         bool is_undecided = s->verdict == PLUMB_VERDICT_UNDECIDED;
-        if (!stage_accepted(r, s) && is_reference == (reference == 1) &&
+        if (!plumb_stage_accepted(r, s) && is_reference == (reference == 1) &&
             is_undecided == (undecided == 1))
           r->blamed = (int)i;
       }

@@ -209,13 +209,30 @@ static plumb_status plan_inputs(plumb_arena *arena, const plumb_task *task,
   return PLUMB_OK;
 }
 
+static bool names(const int *tensors, size_t count, size_t tensor) {
+  for (size_t i = 0; i < count; i++)
+    if (tensors[i] == (int)tensor) return true;
+  return false;
+}
+
+/* A tensor that a result can be: an inout one whose memref is written in place is not. */
+static bool takes_result(const plumb_task *task, const plumb_signature *signature,
+                         const plumb_call_plan *plan, size_t tensor) {
+  if (task->tensors[tensor].role == PLUMB_ROLE_INPUT) return false;
+  for (size_t i = 0; i < plan->input_count; i++)
+    if (plan->input_tensors[i] == (int)tensor &&
+        signature->inputs[i].kind == PLUMB_SIGNATURE_MEMREF)
+      return false;
+  return true;
+}
+
 static plumb_status plan_results(plumb_arena *arena, const plumb_task *task,
                                  const plumb_signature *signature, plumb_call_plan *plan,
                                  plumb_diag *diag) {
   int *tensors = PLUMB_NEW_ARRAY(arena, int, signature->result_count);
   size_t next = 0;
   for (size_t i = 0; i < signature->result_count; i++) {
-    while (next < task->tensor_count && task->tensors[next].role == PLUMB_ROLE_INPUT) next++;
+    while (next < task->tensor_count && !takes_result(task, signature, plan, next)) next++;
     if (next == task->tensor_count)
       return plumb_fail(diag, PLUMB_BAD_INPUT, task->path, plan->side->source_line, 0,
                         "the %s returns %zu results; the task has fewer outputs",
@@ -226,12 +243,6 @@ static plumb_status plan_results(plumb_arena *arena, const plumb_task *task,
   plan->result_tensors = tensors;
   plan->result_count = signature->result_count;
   return PLUMB_OK;
-}
-
-static bool names(const int *tensors, size_t count, size_t tensor) {
-  for (size_t i = 0; i < count; i++)
-    if (tensors[i] == (int)tensor) return true;
-  return false;
 }
 
 /* An output that the reference does not give would be compared with nothing. */
@@ -270,11 +281,13 @@ static plumb_status take_result(session *s, const plumb_call_plan *plan, size_t 
   const plumb_array *a = &s->c->tensors[tensor];
   for (size_t d = 0; d < a->rank; d++)
     if (r->array.dims[d] != a->dims[d])
-      return plumb_fail(&s->out->problem, PLUMB_BAD_INPUT, s->c->task->path,
-                        s->c->task->tensors[tensor].line, 0,
-                        "the %s returns size %lld in dimension %zu of %s; the task says %lld",
-                        side_name(s->c->task, plan->side), (long long)r->array.dims[d], d,
-                        s->c->task->tensors[tensor].name, (long long)a->dims[d]);
+      return plumb_fail(
+          &s->out->problem, PLUMB_BAD_INPUT, s->c->task->path, s->c->task->tensors[tensor].line, 0,
+          "the %s returns size %lld in dimension %zu of %s; %s says %lld",
+          side_name(s->c->task, plan->side), (long long)r->array.dims[d], d,
+          s->c->task->tensors[tensor].name,
+          s->c->task->derived ? "its shape (--shape names the dimensions)" : "the task",
+          (long long)a->dims[d]);
   keep_output(s, tensor, r);
   return PLUMB_OK;
 }
@@ -329,20 +342,18 @@ void plumb_execute_host(plumb_arena *arena, const plumb_stage *stage, const plum
 
 /* --- kernels --- */
 
+/* A scalar's type is that of the parameter it goes to. */
 static plumb_status kernel_operands(session *s, const plumb_task_side *side) {
-  const plumb_function *kernel = s->call.function;
   plumb_operand *operands = PLUMB_NEW_ARRAY(s->arena, plumb_operand, side->argument_count);
-  for (size_t i = 0; i < side->argument_count; i++) {
+  for (size_t i = 0; i < side->argument_count; i++)
     operands[i].buffer = find_tensor(s->c->task, side->arguments[i].text);
-    /* A scalar's type is its parameter's: both are of one number, or descriptors are
-     * meant, whose parameters are integers. */
-    plumb_dtype type =
-        kernel->param_count == side->argument_count ? kernel->params[i].type : PLUMB_I64;
-    if (operands[i].buffer < 0)
-      PLUMB_TRY(scalar_bits(s, side->arguments[i], type, &operands[i].bits));
-  }
   s->call.operands = operands;
   s->call.operand_count = side->argument_count;
+  for (size_t i = 0; i < side->argument_count; i++) {
+    if (operands[i].buffer >= 0) continue;
+    const plumb_param *p = plumb_call_param(&s->call, i);
+    PLUMB_TRY(scalar_bits(s, side->arguments[i], p ? p->type : PLUMB_I64, &operands[i].bits));
+  }
   return PLUMB_OK;
 }
 

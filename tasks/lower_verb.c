@@ -207,9 +207,7 @@ plumb_status plumb_verb_lower(plumb_arena *arena, plumb_verb_options *o, plumb_t
   PLUMB_TRY(list_stages(&l));
   run_stages(&l);
   *out_exit = plumb_report_exit_code(l.report);
-  if (o->json)
-    plumb_report_write_json(l.report, out);
-  else
-    plumb_report_write_text(l.report, out);
+  plumb_checked checked = {.path = o->files[0], .report = l.report};
+  plumb_reports_write(o->format, &checked, 1, out);
   return PLUMB_OK;
 }

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tasks/verbs.h"
 
@@ -11,6 +10,7 @@ static const char usage[] =
     "plumb checks translations and lowerings of GPU kernels, without a GPU.\n"
     "\n"
     "  plumb check TASK.yaml...     both sides of each task, every stage, verdict, blame\n"
+    "  plumb check REFERENCE.mlir CANDIDATE   the same without a task file\n"
     "  plumb lower FILE...          one side's ladder: run each step, run each stage, blame\n"
     "  plumb run FILE               run one stage (.mlir .ll .ptx .plumb), print its outputs\n"
     "  plumb show FILE              the stages and the programs they decode to\n"
@@ -24,17 +24,37 @@ static const struct {
   const char *help;
 } helps[] = {
     {"check",
-     "plumb check TASK.yaml... [--format text|json] [-o FILE] [--save DIR] [--seed N] [--jobs N] "
-     "[--quiet]\n"
+     "plumb check TASK.yaml... [flags]\n"
+     "plumb check REFERENCE.mlir CANDIDATE [--entry NAME] [--grid X,Y,Z] [--block X,Y,Z] [flags]\n"
      "\n"
      "  plumb check tasks/catalog/row-softmax/task.yaml\n"
+     "  plumb check softmax.mlir softmax.cu --entry row_softmax --shape arg0=M,N \\\n"
+     "        --shape result0=M,N --size N=1,31,1000 --grid M --block 256 \\\n"
+     "        --arguments arg0,result0,N\n"
      "\n"
-     "  --format F   text (default) or json: one object a line, a line a task\n"
+     "  --format F   text (default), json (an object a line), junit, sarif or html\n"
      "  -o FILE      the report goes to FILE\n"
      "  --save DIR   every stage as a file in DIR\n"
      "  --seed N     of the inputs and the schedule (default 0)\n"
      "  --jobs N     threads (default: all cores)\n"
-     "  --quiet      no progress\n"},
+     "  --quiet      no progress\n"
+     "\n"
+     "Without a task file the reference's signature gives tensors, types and static shapes. Its\n"
+     "arguments are called arg0, arg1, ..., its results result0, ...; a memref argument is "
+     "compared\n"
+     "after the run. A candidate is .cu, .ll, .ptx, .plumb, or .mlir with a kernel or a function "
+     "of\n"
+     "the same signature.\n"
+     "  --size NAME=V,V...  values of a size, each is tried; an expression over others may stand\n"
+     "                      for one. Sizes that are not given take 1, 7 and 33\n"
+     "  --shape argK=M,N    names the dimensions of a tensor; without it dimension D is size dD\n"
+     "  --grid, --block, --shared  of the kernel, in numbers or sizes: 'ceildiv(N, 256)'\n"
+     "  --arguments A,B...  what the candidate takes, in order: tensors, sizes, expressions\n"
+     "                      (default: the reference's arguments, then its results)\n"
+     "  --entry NAME, --reference-entry NAME  the function, where there are several\n"
+     "  --fill KIND,...     exact,normal,special by default; also uniform, zeros, ones, iota\n"
+     "  --accept LEVEL      identical, bounded (default), or abs=1e-6,rel=1e-5,ulp=4\n"
+     "  --arch sm_90\n"},
     {"lower",
      "plumb lower FILE [--pipeline P] [--to ptx] [--arch sm_90] --arg V... [--expect K=V...]\n"
      "plumb lower STAGE0 STAGE1... --arg V...\n"
@@ -67,7 +87,7 @@ static const struct {
 typedef struct command {
   plumb_verb_options o;
   const char *output;
-  bool quiet;
+  const char **sizes, **shapes;
   bool help;
 } command;
 
@@ -119,6 +139,12 @@ enum {
   SEED,
   JOBS,
   QUIET,
+  REFERENCE_ENTRY,
+  SIZE,
+  SHAPE,
+  ARGUMENTS,
+  FILL,
+  ACCEPT,
   HELP
 };
 
@@ -138,6 +164,12 @@ static const struct option flags[] = {{"entry", required_argument, NULL, ENTRY},
                                       {"seed", required_argument, NULL, SEED},
                                       {"jobs", required_argument, NULL, JOBS},
                                       {"quiet", no_argument, NULL, QUIET},
+                                      {"reference-entry", required_argument, NULL, REFERENCE_ENTRY},
+                                      {"size", required_argument, NULL, SIZE},
+                                      {"shape", required_argument, NULL, SHAPE},
+                                      {"arguments", required_argument, NULL, ARGUMENTS},
+                                      {"fill", required_argument, NULL, FILL},
+                                      {"accept", required_argument, NULL, ACCEPT},
                                       {"help", no_argument, NULL, HELP},
                                       {NULL, 0, NULL, 0}};
 
@@ -149,11 +181,14 @@ static plumb_status apply_flag(command *c, int flag, const char *value, plumb_di
       o->invocation.entry = value;
       return PLUMB_OK;
     case GRID:
-      return parse_three("--grid", value, o->invocation.launch.grid, diag);
+      o->pair.grid = value;
+      return PLUMB_OK;
     case BLOCK:
-      return parse_three("--block", value, o->invocation.launch.block, diag);
+      o->pair.block = value;
+      return PLUMB_OK;
     case SHARED:
-      return parse_count("--shared", value, &o->invocation.launch.shared_bytes, diag);
+      o->pair.shared = value;
+      return PLUMB_OK;
     case ARG:
       o->invocation.arg_texts[o->invocation.arg_count++] = value;
       return PLUMB_OK;
@@ -179,11 +214,11 @@ static plumb_status apply_flag(command *c, int flag, const char *value, plumb_di
       o->stage = number > 100000 ? 100000 : (int)number;
       return PLUMB_OK;
     case FORMAT:
-      o->json = strcmp(value, "json") == 0;
-      return o->json || strcmp(value, "text") == 0
+      return plumb_format_from_text(value, &o->format)
                  ? PLUMB_OK
                  : plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0,
-                              "--format '%s' is not known (known: text, json)", value);
+                              "--format '%s' is not known (known: text, json, junit, sarif, html)",
+                              value);
     case SAVE:
       o->save = value;
       return PLUMB_OK;
@@ -194,7 +229,25 @@ static plumb_status apply_flag(command *c, int flag, const char *value, plumb_di
       o->jobs = number > 1024 ? 1024 : (int)number;
       return PLUMB_OK;
     case QUIET:
-      c->quiet = true;
+      o->quiet = true;
+      return PLUMB_OK;
+    case REFERENCE_ENTRY:
+      o->pair.reference_entry = value;
+      return PLUMB_OK;
+    case SIZE:
+      c->sizes[o->pair.size_count++] = value;
+      return PLUMB_OK;
+    case SHAPE:
+      c->shapes[o->pair.shape_count++] = value;
+      return PLUMB_OK;
+    case ARGUMENTS:
+      o->pair.arguments = value;
+      return PLUMB_OK;
+    case FILL:
+      o->pair.fills = value;
+      return PLUMB_OK;
+    case ACCEPT:
+      o->pair.accept = value;
       return PLUMB_OK;
     case HELP:
       c->help = true;
@@ -212,6 +265,8 @@ static plumb_status parse_flags(plumb_arena *arena, int argc, char **argv, comma
   c->o.invocation.arg_texts = PLUMB_NEW_ARRAY(arena, const char *, (size_t)argc);
   c->o.expect = PLUMB_NEW_ARRAY(arena, const char *, (size_t)argc);
   c->o.files = PLUMB_NEW_ARRAY(arena, const char *, (size_t)argc);
+  c->o.pair.sizes = c->sizes = PLUMB_NEW_ARRAY(arena, const char *, (size_t)argc);
+  c->o.pair.shapes = c->shapes = PLUMB_NEW_ARRAY(arena, const char *, (size_t)argc);
   opterr = 0;
   int flag;
   while ((flag = getopt_long(argc, argv, ":o:", flags, NULL)) != -1) {
@@ -227,57 +282,33 @@ static plumb_status parse_flags(plumb_arena *arena, int argc, char **argv, comma
   return PLUMB_OK;
 }
 
-static void show_progress(void *user, const char *task, size_t done, size_t total,
-                          const char *shape) {
-  (void)user;
-  if (isatty(STDERR_FILENO))
-    fprintf(stderr, "\r\033[K%s: case %zu of %zu (%s)%s", task, done + 1, total, shape,
-            done + 1 == total ? "\n" : "");
-  else if (done == 0)
-    fprintf(stderr, "%s: %zu cases\n", task, total);
-}
-
-/* Several tasks: the worst exit code counts, and a task that fails stops no other. */
-static int check(plumb_arena *arena, command *c, plumb_text *out) {
-  int worst = 0;
-  for (size_t i = 0; i < c->o.file_count; i++) {
-    plumb_check_options options = {.seed = c->o.seed,
-                                   .jobs = c->o.jobs,
-                                   .save = c->o.save,
-                                   .command = c->o.command,
-                                   .progress = c->quiet ? NULL : show_progress};
-    plumb_report *report;
-    plumb_diag diag = {0};
-    plumb_status status = plumb_check_task(arena, c->o.files[i], &options, &report, &diag);
-    int code = status == PLUMB_OK ? plumb_report_exit_code(report) : fail(&diag, status);
-    if (status == PLUMB_OK && c->o.json) plumb_report_write_json(report, out);
-    if (status == PLUMB_OK && !c->o.json) {
-      plumb_report_write_text(report, out);
-      if (i + 1 < c->o.file_count) plumb_text_printf(out, "\n");
-    }
-    if (code > worst) worst = code;
-  }
-  return worst;
+/* Launches in numbers; `check` takes expressions over sizes instead. */
+static plumb_status parse_launch(plumb_verb_options *o, plumb_diag *diag) {
+  plumb_launch *launch = &o->invocation.launch;
+  if (o->pair.grid) PLUMB_TRY(parse_three("--grid", o->pair.grid, launch->grid, diag));
+  if (o->pair.block) PLUMB_TRY(parse_three("--block", o->pair.block, launch->block, diag));
+  if (o->pair.shared)
+    PLUMB_TRY(parse_count("--shared", o->pair.shared, &launch->shared_bytes, diag));
+  return PLUMB_OK;
 }
 
 static int run_verb(plumb_arena *arena, const char *verb, command *c, plumb_text *out) {
   plumb_diag diag = {0};
   int code = 0;
   plumb_status status = PLUMB_OK;
-  if (strcmp(verb, "check") == 0) {
-    if (c->o.file_count) return check(arena, c, out);
-    status = plumb_fail(&diag, PLUMB_BAD_USAGE, NULL, 0, 0,
-                        "check needs a task file; see plumb check --help");
-  } else if (strcmp(verb, "run") == 0) {
+  bool is_check = strcmp(verb, "check") == 0;
+  if (!is_check) status = parse_launch(&c->o, &diag);
+  if (status != PLUMB_OK) return fail(&diag, status);
+  if (is_check)
+    status = plumb_verb_check(arena, &c->o, out, &code, &diag);
+  else if (strcmp(verb, "run") == 0)
     status = plumb_verb_run(arena, &c->o, out, &code, &diag);
-  } else if (strcmp(verb, "lower") == 0) {
+  else if (strcmp(verb, "lower") == 0)
     status = plumb_verb_lower(arena, &c->o, out, &code, &diag);
-  } else if (strcmp(verb, "show") == 0) {
+  else if (strcmp(verb, "show") == 0)
     status = plumb_verb_show(arena, &c->o, out, &code, &diag);
-  } else {
-    status =
-        plumb_verb_ops(arena, c->o.file_count ? c->o.files[0] : NULL, c->o.json, out, &code, &diag);
-  }
+  else
+    status = plumb_verb_ops(arena, c->o.file_count ? c->o.files[0] : NULL, out, &code, &diag);
   return status == PLUMB_OK ? code : fail(&diag, status);
 }
 

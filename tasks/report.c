@@ -24,6 +24,10 @@ bool plumb_stage_report_add(plumb_stage_report *s, const plumb_comparison *r, co
   return worst;
 }
 
+bool plumb_stage_accepted(const plumb_report *report, const plumb_stage_report *s) {
+  return s->verdict <= (report->accept.tolerance ? PLUMB_VERDICT_BOUNDED : report->accept.level);
+}
+
 int plumb_report_exit_code(const plumb_report *report) {
   if (report->accepted) return 0;
   return report->verdict == PLUMB_VERDICT_UNDECIDED ? 3 : 1;
@@ -72,6 +76,10 @@ static void write_blame(const plumb_report *report, plumb_text *out) {
   plumb_text_printf(out, "\nfirst to fall below '%s': %s, stage %d, made by '%s': %s\n",
                     plumb_verdict_text(report->accept.level), s->side, s->stage->index,
                     s->stage->step, plumb_verdict_text(s->verdict));
+  plumb_stage_report_write_text(s, out);
+}
+
+void plumb_stage_report_write_text(const plumb_stage_report *s, plumb_text *out) {
   if (s->why_undecided) plumb_text_printf(out, "  why        %s\n", s->why_undecided);
   if (s->trap.kind != PLUMB_TRAP_NONE) write_trap(s, out);
   if (s->worst_output) write_worst(s, out);
@@ -96,4 +104,32 @@ void plumb_report_write_text(const plumb_report *report, plumb_text *out) {
   if (report->blamed >= 0) write_blame(report, out);
   for (size_t i = 0; i < report->note_count; i++)
     plumb_text_printf(out, "%snote: %s\n", i ? "" : "\n", report->notes[i]);
+}
+
+static const char *const format_texts[PLUMB_FORMAT_COUNT] = {"text", "json", "junit", "sarif",
+                                                             "html"};
+
+bool plumb_format_from_text(const char *text, plumb_format *out_format) {
+  for (int i = 0; i < PLUMB_FORMAT_COUNT; i++)
+    if (strcmp(text, format_texts[i]) == 0) {
+      *out_format = (plumb_format)i;
+      return true;
+    }
+  return false;
+}
+
+void plumb_reports_write(plumb_format format, const plumb_checked *tasks, size_t count,
+                         plumb_text *out) {
+  if (format == PLUMB_FORMAT_JUNIT) return plumb_reports_write_junit(tasks, count, out);
+  if (format == PLUMB_FORMAT_SARIF) return plumb_reports_write_sarif(tasks, count, out);
+  if (format == PLUMB_FORMAT_HTML) return plumb_reports_write_html(tasks, count, out);
+  for (size_t i = 0; i < count; i++) {
+    if (!tasks[i].report) continue;
+    if (format == PLUMB_FORMAT_JSON) {
+      plumb_report_write_json(tasks[i].report, out);
+      continue;
+    }
+    if (out->length) plumb_text_printf(out, "\n");
+    plumb_report_write_text(tasks[i].report, out);
+  }
 }

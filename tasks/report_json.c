@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tasks/markup.h"
 #include "tasks/report.h"
 
 /* JSON has no NaN or infinity: those become their names. */
@@ -169,7 +170,7 @@ void plumb_report_write_json(const plumb_report *report, plumb_text *out) {
   cJSON_AddNumberToObject(environment, "seed", (double)report->seed);
   add_text(environment, "command", report->command);
   char *text = cJSON_PrintUnformatted(root);
-  plumb_text_printf(out, "%s\n", text);
+  plumb_text_printf(out, "%s\n", plumb_utf8_clean(out->arena, text));
   free(text);
   cJSON_Delete(root);
 }

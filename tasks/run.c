@@ -96,6 +96,8 @@ plumb_status plumb_verb_run(plumb_arena *arena, plumb_verb_options *o, plumb_tex
   if (o->file_count != 1)
     return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "run takes one file, %zu are given",
                       o->file_count);
+  if (o->format != PLUMB_FORMAT_TEXT && o->format != PLUMB_FORMAT_JSON)
+    return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "run prints --format text or json");
   const char *path = o->files[0];
   plumb_stage_kind kind;
   char *text;
@@ -115,7 +117,7 @@ plumb_status plumb_verb_run(plumb_arena *arena, plumb_verb_options *o, plumb_tex
     return r.status;
   }
   *out_exit = r.trap.kind == PLUMB_TRAP_NONE ? 0 : 1;
-  if (o->json) {
+  if (o->format == PLUMB_FORMAT_JSON) {
     write_json(&o->invocation, &r, out);
   } else if (*out_exit) {
     write_trap(&r.trap, out);

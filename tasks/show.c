@@ -52,10 +52,9 @@ plumb_status plumb_verb_show(plumb_arena *arena, plumb_verb_options *o, plumb_te
   return PLUMB_OK;
 }
 
-plumb_status plumb_verb_ops(plumb_arena *arena, const char *what, bool json, plumb_text *out,
-                            int *out_exit, plumb_diag *diag) {
+plumb_status plumb_verb_ops(plumb_arena *arena, const char *what, plumb_text *out, int *out_exit,
+                            plumb_diag *diag) {
   (void)arena;
-  (void)json;
   *out_exit = 0;
   if (!what) {
     static const char *const classes[] = {"alu", "mem", "ctl", "sync", "host"};

@@ -54,6 +54,7 @@ typedef struct plumb_task_side {
 
 typedef struct plumb_task {
   const char *path;
+  bool derived; /* from flags: path is the candidate's, and there are no lines */
   const char *name;
   const char *category;
   plumb_task_side reference, candidate;

@@ -87,9 +87,11 @@ static plumb_status read_signature(plumb_arena *arena, MlirModule module, const 
   size_t count = find(arena, module, name, &op, &names);
   const char *list = names.length ? names.data : "none";
   *out = (plumb_signature){0};
+  if (!count && !name)
+    return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0, "has no func.func with a body");
   if (!count)
-    return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0, "no function @%s; there is %s",
-                      name ? name : "(any)", list);
+    return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0, "no function @%s; there is %s", name,
+                      list);
   if (count > 1)
     return plumb_fail(diag, PLUMB_BAD_INPUT, path, 0, 0,
                       "which function is meant? There are %s; name the entry", list);
@@ -115,18 +117,19 @@ plumb_status plumb_signature_read(plumb_arena *arena, const char *path, const ch
   return status;
 }
 
-bool plumb_signature_exists(const char *path, const char *text, const char *name) {
+plumb_status plumb_signature_find(const char *path, const char *text, const char *name,
+                                  bool *out_found, plumb_diag *diag) {
   plumb_arena *arena = plumb_arena_create();
+  plumb_text names = plumb_text_create(arena);
   MlirContext context = plumb_mlir_context_create();
   MlirModule module = {NULL};
-  plumb_text names = plumb_text_create(arena);
   MlirOperation last;
-  bool found = false;
-  if (plumb_mlir_parse(context, path, text, &module, NULL) == PLUMB_OK) {
-    found = find(arena, module, name, &last, &names) > 0;
+  plumb_status status = plumb_mlir_parse(context, path, text, &module, diag);
+  if (status == PLUMB_OK) {
+    *out_found = find(arena, module, name, &last, &names) > 0;
     mlirModuleDestroy(module);
   }
   mlirContextDestroy(context);
   plumb_arena_destroy(arena);
-  return found;
+  return status;
 }

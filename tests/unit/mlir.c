@@ -434,9 +434,13 @@ static void check_signature(void) {
   CHECK(plumb_signature_read(arena, "s", text, "g", &info, &diag) == PLUMB_BAD_INPUT &&
             strstr(diag.message, "@f"),
         "%s", diag.message);
-  CHECK(plumb_signature_exists("s", text, "f") && !plumb_signature_exists("s", text, "declared") &&
-            !plumb_signature_exists("s", "module {}", NULL),
-        "functions with a body");
+  bool found[3] = {false, true, true};
+  CHECK(plumb_signature_find("s", text, "f", &found[0], &diag) == PLUMB_OK &&
+            plumb_signature_find("s", text, "declared", &found[1], &diag) == PLUMB_OK &&
+            plumb_signature_find("s", "module {}", NULL, &found[2], &diag) == PLUMB_OK &&
+            plumb_signature_find("s", "module", NULL, &found[2], &diag) == PLUMB_BAD_INPUT,
+        "%s", diag.message);
+  CHECK(found[0] && !found[1] && !found[2], "functions with a body");
   plumb_arena_destroy(arena);
 }
 
