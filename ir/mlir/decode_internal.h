@@ -363,6 +363,10 @@ const char *plumb_mlir_symbol_text(plumb_mlir_decoder *d, MlirAttribute referenc
 const char *plumb_mlir_symbol_name(plumb_mlir_decoder *d, MlirAttribute reference);
 /* The program's name of an operation that defines a symbol; "" when it has none. */
 const char *plumb_mlir_defined_name(plumb_mlir_decoder *d, MlirOperation op);
+/* A kernel's parameter `i` that is passed by its bytes (llvm.byval): adds it to the param
+ * space and gives its generic address. False: it is none (ir/mlir/llvm_control.c). */
+bool plumb_mlir_llvm_byval_param(plumb_mlir_decoder *d, MlirOperation op, intptr_t i,
+                                 plumb_reg *out_address);
 /* Opens a function: parameters from `inputs` bound to the entry block of `body` (a null
  * or empty region: external). Decodes the body; RET at its exits. Used for func.func,
  * gpu.func and llvm.func. `attributions`: workgroup and private ones that follow the inputs. */

@@ -418,7 +418,13 @@ static bool decode_constant(plumb_mlir_decoder *d, MlirOperation op, const plumb
 
 static bool decode_inline_asm(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
-  return plumb_mlir_nvvm_inline(d, op, "asm_string");
+  MlirAttribute text, constraints;
+  if (!plumb_mlir_attribute(op, "asm_string", &text) || !mlirAttributeIsAString(text) ||
+      !plumb_mlir_attribute(op, "constraints", &constraints) ||
+      !mlirAttributeIsAString(constraints))
+    return plumb_mlir_reject(d, "no text");
+  return plumb_mlir_inline_asm(d, op, mlirStringAttrGetValue(text),
+                               mlirStringAttrGetValue(constraints));
 }
 
 const plumb_mlir_op plumb_mlir_ops_llvm[] = {

@@ -41,9 +41,40 @@ static void set_thread_limits(plumb_mlir_decoder *d, MlirOperation op, const cha
     for (size_t i = 0; i < 3; i++) f->required_threads[i] = i < count ? (uint32_t)values[i] : 1;
 }
 
-/* Passing a struct by its bytes (byval) would need the parameter's own layout. */
-static bool has_byval(plumb_mlir_decoder *d, MlirOperation op) {
-  return strstr(plumb_mlir_attribute_text(d, op, "arg_attrs"), "llvm.byval") != NULL;
+/* The dictionary of argument `i` of a function or a call; false where it has none. */
+static bool argument_attribute(MlirOperation op, intptr_t i, const char *name, MlirAttribute *out) {
+  MlirAttribute all;
+  if (!plumb_mlir_attribute(op, "arg_attrs", &all) || !mlirAttributeIsAArray(all) ||
+      i >= mlirArrayAttrGetNumElements(all))
+    return false;
+  MlirAttribute own = mlirArrayAttrGetElement(all, i);
+  if (!mlirAttributeIsADictionary(own)) return false;
+  *out = mlirDictionaryAttrGetElementByName(own, mlirStringRefCreateFromCString(name));
+  return !mlirAttributeIsNull(*out);
+}
+
+/* A pointer argument that stands for the bytes behind it (LLVM Language Reference 22,
+ * Parameter Attributes, byval): their layout. */
+static bool byval_layout(plumb_mlir_decoder *d, MlirOperation op, intptr_t i,
+                         plumb_mlir_llvm_layout *out) {
+  MlirAttribute type;
+  return argument_attribute(op, i, "llvm.byval", &type) && mlirAttributeIsAType(type) &&
+         plumb_mlir_llvm_layout_of(d, mlirTypeAttrGetValue(type), out);
+}
+
+bool plumb_mlir_llvm_byval_param(plumb_mlir_decoder *d, MlirOperation op, intptr_t i,
+                                 plumb_reg *out_address) {
+  plumb_mlir_llvm_layout layout;
+  MlirAttribute align;
+  if (!byval_layout(d, op, i, &layout)) return false;
+  int64_t bytes = layout.align;
+  if (argument_attribute(op, i, "llvm.align", &align) && mlirAttributeIsAInteger(align) &&
+      mlirIntegerAttrGetValueInt(align) > bytes)
+    bytes = mlirIntegerAttrGetValueInt(align);
+  uint32_t offset = plumb_function_add_kernel_param(d->b.function, NULL, PLUMB_I8,
+                                                    (uint32_t)layout.size_bytes, (uint32_t)bytes);
+  *out_address = plumb_mlir_llvm_generic(d, plumb_mlir_i64(d, (int64_t)offset), PLUMB_SPACE_PARAM);
+  return true;
 }
 
 bool plumb_mlir_llvm_decode_func(plumb_mlir_decoder *d, MlirOperation op,
@@ -60,14 +91,6 @@ bool plumb_mlir_llvm_decode_func(plumb_mlir_decoder *d, MlirOperation op,
   for (size_t i = 0; i < count; i++) inputs[i] = mlirLLVMFunctionTypeGetInput(type, (intptr_t)i);
   MlirType result = mlirLLVMFunctionTypeGetReturnType(type);
   plumb_function_kind kind = kind_of(d, op);
-  if (has_byval(d, op)) {
-    plumb_function *f = plumb_function_create(d->program, name, kind);
-    plumb_builder b = plumb_builder_at(f, plumb_block_create(f));
-    plumb_build_unsupported(
-        &b, plumb_arena_printf(d->arena, "llvm.func @%s: a byval parameter", name), NULL, 0);
-    plumb_build(&b, PLUMB_OP_UNREACHABLE, PLUMB_I1, NULL, 0, NULL, 0);
-    return true;
-  }
   plumb_mlir_function(d, op, name, kind, inputs, count, &result, 1, body);
   set_thread_limits(d, op, name);
   return true;
@@ -269,6 +292,33 @@ static bool has_body(MlirOperation function) {
          !mlirBlockIsNull(mlirRegionGetFirstBlock(mlirOperationGetRegion(function, 0)));
 }
 
+/* The callee gets a copy of its own, made in the caller's frame. */
+static plumb_mlir_run byval_copy(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *layout,
+                                 plumb_reg argument) {
+  uint64_t size = layout->size_bytes ? (uint64_t)layout->size_bytes : 1;
+  uint32_t at = plumb_frame_reserve(d->b.function, size, 16);
+  plumb_reg local = plumb_reg_create(d->b.function, PLUMB_I64);
+  plumb_build(&d->b, PLUMB_OP_FRAME, PLUMB_I64, &local, 1, NULL, 0)->imm = at;
+  plumb_reg *copy = PLUMB_NEW(d->arena, plumb_reg);
+  *copy = plumb_mlir_llvm_generic(d, local, PLUMB_SPACE_LOCAL);
+  plumb_build(&d->b, PLUMB_OP_MEMCPY, PLUMB_I64, NULL, 0,
+              (plumb_reg[]){*copy, argument, plumb_mlir_i64(d, layout->size_bytes)}, 3);
+  return (plumb_mlir_run){copy, 1};
+}
+
+static plumb_mlir_run call_arguments(plumb_mlir_decoder *d, MlirOperation op, size_t count) {
+  plumb_reg *regs = NULL;
+  size_t used = 0, capacity = 0;
+  for (size_t i = 0; i < count; i++) {
+    plumb_mlir_run run = plumb_mlir_operand(d, op, (intptr_t)i);
+    plumb_mlir_llvm_layout layout;
+    if (byval_layout(d, op, (intptr_t)i, &layout)) run = byval_copy(d, &layout, run.regs[0]);
+    regs = plumb_arena_grow(d->arena, regs, &capacity, used + run.count + 1, sizeof *regs);
+    for (size_t k = 0; k < run.count; k++) regs[used++] = run.regs[k];
+  }
+  return (plumb_mlir_run){regs, used};
+}
+
 bool plumb_mlir_llvm_decode_call(plumb_mlir_decoder *d, MlirOperation op,
                                  const plumb_mlir_op *row) {
   (void)row;
@@ -288,7 +338,7 @@ bool plumb_mlir_llvm_decode_call(plumb_mlir_decoder *d, MlirOperation op,
            plumb_mlir_reject(d, "external function @%s%s%s", symbol, d->why ? ": " : "",
                              d->why ? d->why : "");
   }
-  plumb_mlir_run args = plumb_mlir_operands(d, op, 0, (intptr_t)arg_count);
+  plumb_mlir_run args = call_arguments(d, op, arg_count);
   plumb_mlir_run results = {NULL, 0};
   if (mlirOperationGetNumResults(op)) results = plumb_mlir_fresh_result(d, op, 0);
   plumb_build_call(&d->b, plumb_mlir_symbol_name(d, callee), results.regs, results.count, args.regs,

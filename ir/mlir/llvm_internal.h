@@ -51,8 +51,9 @@ bool plumb_mlir_llvm_known_call(plumb_mlir_decoder *d, MlirOperation op, const c
 /* One NVVM intrinsic by its name ("llvm.nvvm.barrier0"): defines the results of `op`, whose
  * operands from 0 on are the arguments. False with d->why NULL: not known. */
 bool plumb_mlir_nvvm_intrinsic(plumb_mlir_decoder *d, MlirOperation op, const char *name);
-/* Inline PTX: the text is string attribute `attribute` of `op`, results before operands. */
-bool plumb_mlir_nvvm_inline(plumb_mlir_decoder *d, MlirOperation op, const char *attribute);
+/* Inline assembly: results of `op` are the outputs, its operands the inputs. */
+bool plumb_mlir_inline_asm(plumb_mlir_decoder *d, MlirOperation op, MlirStringRef text,
+                           MlirStringRef constraints);
 /* The operation in generic form, for properties that are no attributes; in the arena. */
 const char *plumb_mlir_llvm_generic_text(plumb_mlir_decoder *d, MlirOperation op);
 /* `overflowFlags` of an LLVM operation as NSW and NUW. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/mlir/llvm_internal.h"
+#include "ir/ptx/ptx.h"
 
 static const plumb_mlir_op *find_by_suffix(const char *name);
 
@@ -430,46 +431,81 @@ bool plumb_mlir_nvvm_intrinsic(plumb_mlir_decoder *d, MlirOperation op, const ch
 
 /* --- inline PTX --- */
 
-/* "$0, $1, ... $n;" and nothing else. */
-static bool operands_in_order(const char *text, intptr_t last) {
-  for (intptr_t i = 0; i <= last; i++) {
-    char *end;
-    while (*text == ' ' || *text == '\t') text++;
-    if (*text++ != '$' || strtol(text, &end, 10) != i || end == text) return false;
-    for (text = end; *text == ' ';) text++;
-    if (*text++ != (i < last ? ',' : ';')) return false;
+/* The letter of a register of this type (LLVM Language Reference 22, NVPTX constraints). */
+static const char *constraint_letter(plumb_dtype type) {
+  switch (type) {
+    case PLUMB_I16:
+      return "h";
+    case PLUMB_I32:
+      return "r";
+    case PLUMB_I64:
+      return "l";
+    case PLUMB_F32:
+      return "f";
+    case PLUMB_F64:
+      return "d";
+    default:
+      return NULL;
   }
-  while (*text == ' ' || *text == '\t' || *text == '\n') text++;
-  return !*text;
 }
 
-/* One instruction that is also an intrinsic ("rcp.approx.ftz.f32 $0, $1;") is decoded as
- * that; other text is not understood. */
-bool plumb_mlir_nvvm_inline(plumb_mlir_decoder *d, MlirOperation op, const char *attribute) {
-  MlirAttribute value;
-  if (!plumb_mlir_attribute(op, attribute, &value) || !mlirAttributeIsAString(value))
-    return plumb_mlir_reject(d, "no text");
-  MlirStringRef ref = mlirStringAttrGetValue(value);
-  const char *text = plumb_arena_copy_text(d->arena, ref.data, ref.length);
-  while (*text == ' ' || *text == '\t' || *text == '\n') text++;
-  size_t length = strcspn(text, " \t");
-  intptr_t inputs = mlirOperationGetNumOperands(op);
-  if (mlirOperationGetNumResults(op) == 1 && operands_in_order(text + length, inputs)) {
-    size_t stem = length;
-    const char *suffix = "";
-    if (length > 4 && !strncmp(text + length - 4, ".f32", 4)) stem = length - 4, suffix = ".f";
-    if (length > 4 && !strncmp(text + length - 4, ".f64", 4)) stem = length - 4, suffix = ".d";
-    const char *name = plumb_arena_printf(d->arena, "%.*s%s", (int)stem, text, suffix);
-    for (size_t i = 0; i < sizeof intrinsic_rows / sizeof *intrinsic_rows; i++)
-      if (!strcmp(name, intrinsic_rows[i].name) && (intptr_t)intrinsic_rows[i].arity == inputs)
-        return build_intrinsic(d, op, &intrinsic_rows[i]);
-  }
-  return plumb_mlir_reject(d, "inline assembly %s", text);
-}
-
+/* nvvm.inline_ptx: results are $0 and on, then the read-only operands. */
 static bool decode_inline_ptx(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
-  return plumb_mlir_nvvm_inline(d, op, "ptxCode");
+  const int64_t *segments;
+  size_t count;
+  MlirAttribute code;
+  if (!plumb_mlir_segments(d, op, &segments, &count) || count != 3 || segments[1] || segments[2])
+    return plumb_mlir_reject(d, "a predicate or read-write operands");
+  if (!plumb_mlir_attribute(op, "ptxCode", &code) || !mlirAttributeIsAString(code)) return false;
+  plumb_text constraints = plumb_text_create(d->arena);
+  intptr_t results = mlirOperationGetNumResults(op), inputs = mlirOperationGetNumOperands(op);
+  for (intptr_t i = 0; i < results + inputs; i++) {
+    plumb_mlir_flat flat;
+    MlirType type =
+        i < results ? plumb_mlir_result_type(op, i) : plumb_mlir_operand_type(op, i - results);
+    const char *letter = NULL;
+    if (plumb_mlir_flatten(d, type, &flat) && flat.count == 1)
+      letter = constraint_letter(flat.types[0]);
+    if (!letter) return plumb_mlir_reject(d, "an operand that is not one register");
+    plumb_text_printf(&constraints, "%s%s%s", i ? "," : "", i < results ? "=" : "", letter);
+  }
+  MlirStringRef text = mlirStringAttrGetValue(code);
+  return plumb_mlir_inline_asm(d, op, text, mlirStringRefCreateFromCString(constraints.data));
+}
+
+bool plumb_mlir_inline_asm(plumb_mlir_decoder *d, MlirOperation op, MlirStringRef text,
+                           MlirStringRef constraints) {
+  intptr_t inputs = mlirOperationGetNumOperands(op), results = mlirOperationGetNumResults(op);
+  plumb_mlir_run given = plumb_mlir_operands(d, op, 0, inputs);
+  size_t count = 0, capacity = 0;
+  plumb_dtype *types = NULL;
+  for (intptr_t i = 0; i < results; i++) {
+    plumb_mlir_flat flat;
+    if (!plumb_mlir_flatten(d, plumb_mlir_result_type(op, i), &flat)) return false;
+    types = plumb_arena_grow(d->arena, types, &capacity, count + flat.count + 1, sizeof *types);
+    for (size_t k = 0; k < flat.count; k++) types[count++] = flat.types[k];
+  }
+  plumb_reg *made = PLUMB_NEW_ARRAY(d->arena, plumb_reg, count + 1);
+  plumb_ptx_asm a = {.b = &d->b,
+                     .path = d->program->name,
+                     .text = text.data,
+                     .text_length = text.length,
+                     .constraints = constraints.data,
+                     .constraints_length = constraints.length,
+                     .inputs = given.regs,
+                     .input_count = given.count,
+                     .result_types = types,
+                     .result_count = count};
+  if (!plumb_ptx_inline_asm(&a, made))
+    return plumb_mlir_reject(d, "inline assembly %.*s", (int)text.length, text.data);
+  for (intptr_t i = 0, next = 0; i < results; i++) {
+    plumb_mlir_flat flat;
+    plumb_mlir_flatten(d, plumb_mlir_result_type(op, i), &flat);
+    plumb_mlir_define_result(d, op, i, made + next, flat.count);
+    next += (intptr_t)flat.count;
+  }
+  return true;
 }
 
 /* What has the same name and operands as an intrinsic comes first (find_by_suffix). */

@@ -132,12 +132,18 @@ static bool attribution(plumb_mlir_decoder *d, MlirBlock entry, intptr_t index) 
   return true;
 }
 
-static bool parameters(plumb_mlir_decoder *d, plumb_function *f, const MlirType *inputs,
-                       size_t input_count, MlirBlock entry) {
+static bool parameters(plumb_mlir_decoder *d, MlirOperation op, plumb_function *f,
+                       const MlirType *inputs, size_t input_count, MlirBlock entry) {
   for (size_t i = 0; i < input_count; i++) {
     plumb_mlir_flat flat;
+    plumb_mlir_run run;
+    plumb_reg address;
     if (!plumb_mlir_flatten(d, inputs[i], &flat)) return false;
-    plumb_mlir_run run = parameter(d, f, &flat);
+    if (f->kind == PLUMB_KERNEL && !f->external &&
+        plumb_mlir_llvm_byval_param(d, op, (intptr_t)i, &address))
+      run = (plumb_mlir_run){&address, 1};
+    else
+      run = parameter(d, f, &flat);
     if (!mlirBlockIsNull(entry))
       plumb_mlir_bind_argument(d, entry, (intptr_t)i, run.regs, run.count);
   }
@@ -177,7 +183,7 @@ void plumb_mlir_function(plumb_mlir_decoder *d, MlirOperation op, const char *na
   d->b = plumb_builder_at(f, f->external ? 0 : plumb_block_create(f));
   d->why = NULL;
   bool known =
-      set_results(d, f, results, result_count) && parameters(d, f, inputs, input_count, entry);
+      set_results(d, f, results, result_count) && parameters(d, op, f, inputs, input_count, entry);
   if (!f->external && known) {
     plumb_mlir_exit leave = {.is_return = true};
     plumb_mlir_decode_region(d, body, &leave);

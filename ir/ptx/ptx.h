@@ -17,6 +17,25 @@
 plumb_status plumb_ptx_decode(plumb_program *p, const char *path, const char *text, size_t length,
                               plumb_diag *diag);
 
+/* A piece of inline assembly where `b` stands, as LLVM IR and MLIR's llvm dialect have it:
+ * `text` with $N operands, `constraints` such as "=r,r,n". An input of letter 'n' must be a
+ * constant. */
+typedef struct plumb_ptx_asm {
+  plumb_builder *b;
+  const char *path; /* names the text in messages */
+  const char *text, *constraints;
+  size_t text_length, constraints_length;
+  const plumb_reg *inputs;
+  size_t input_count;
+  const plumb_dtype *result_types;
+  size_t result_count;
+} plumb_ptx_asm;
+
+/* Decodes the piece as a device function and calls it; its results go to `results`.
+ * False: a constraint that is not a register or an immediate, operands that do not fit
+ * their letters, or a text that is not PTX; nothing is built then. */
+bool plumb_ptx_inline_asm(const plumb_ptx_asm *a, plumb_reg *results);
+
 /* One row for each instruction of the PTX ISA; static storage. */
 typedef struct plumb_ptx_op {
   const char *mnemonic;

@@ -23,6 +23,24 @@ static const run_row rows[] = {
      1,
      1,
      {3}},
+    {"byval-is-a-copy",
+     "llvm.func @clear(%p: !llvm.ptr {llvm.byval = !llvm.struct<(f32, f32)>}) -> f32 { "
+     "%z = llvm.mlir.constant(0.0 : f32) : f32 llvm.store %z, %p : f32, !llvm.ptr "
+     "%q = llvm.getelementptr %p[1] : (!llvm.ptr) -> !llvm.ptr, f32 "
+     "%s = llvm.load %q : !llvm.ptr -> f32 llvm.return %s : f32 } " F2(
+         "%c = llvm.call @clear(%x) : (!llvm.ptr {llvm.byval = !llvm.struct<(f32, f32)>}) -> f32 "
+         "%k = llvm.load %x : !llvm.ptr -> f32 %r = llvm.fadd %c, %k : f32"),
+     ONE(V(5, 2)),
+     1,
+     1,
+     {7}},
+    {"inline-assembly",
+     F2("%r = llvm.inline_asm \"fma.rn.f32 $0, $1, $2, $1;\", \"=f,f,f\" %v, %v : (f32, f32) -> "
+        "f32"),
+     ONE(V(5)),
+     1,
+     1,
+     {30}},
     {"gep-struct",
      F2("%i = llvm.mlir.constant(1 : i64) : i64 "
         "%p = llvm.getelementptr %x[0, %i, 1] : (!llvm.ptr, i64) -> !llvm.ptr,"
