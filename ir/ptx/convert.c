@@ -40,7 +40,9 @@ bool ptx_emit_isspacep(ptx_decoder *d) {
   plumb_space space = space_of(d, &found);
   if (!found) return false;
   plumb_reg v = ptx_src(d, 1, PLUMB_I64), r = ptx_dst(d, 0, PLUMB_I1);
-  ptx_build(d, PLUMB_OP_IS_SPACE, PLUMB_I1, r, &v, 1)->space = (uint8_t)space;
+  plumb_inst *inst = ptx_build(d, PLUMB_OP_IS_SPACE, PLUMB_I1, r, &v, 1);
+  inst->space = (uint8_t)space;
+  if (ptx_has(d, "shared::cluster")) inst->flags |= PLUMB_FLAG_SCOPE_CLUSTER;
   return ptx_done(d, 0, PLUMB_I1, false, r);
 }
 

@@ -1,9 +1,9 @@
 /* Memory operations that are not plain loads and stores: addresses, windows, copies and
  * allocation. */
-#include "targets/cpu/exec.h"
-
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "targets/cpu/async.h"
 
 static uint64_t *result64(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst) {
   plumb_reg r = plumb_inst_results(s->frame->fn, inst)[0];
@@ -48,6 +48,8 @@ static bool exec_window(plumb_block_run *br, plumb_strand *s, const plumb_inst *
         is = is && a && a->read_only;
       else if (window == PLUMB_WINDOW_GLOBAL)
         is = is && !(a && a->read_only);
+      else if (window == PLUMB_WINDOW_SHARED && !(inst->flags & PLUMB_FLAG_SCOPE_CLUSTER))
+        is = is && plumb_shared_owner(br, address) == br;
       to[list[i]] = is;
     }
   } else {
