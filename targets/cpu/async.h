@@ -154,7 +154,7 @@ plumb_mbarrier_object *plumb_mbarrier_find(plumb_block_run *br, const plumb_stra
 void plumb_mbarrier_add_op(plumb_mbarrier_object *m, plumb_async_op *op);
 void plumb_mbarrier_destroy(plumb_mbarrier_object *m);
 
-/* --- bulk.c, tensor.c --- */
+/* --- bulk.c, tma.c --- */
 
 /* Every operation of this header that acts lane by lane. */
 bool plumb_exec_async(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
