@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_MAX_BUFFERS = 3, BENCH_REPEATS = 5 };
+enum { BENCH_MAX_BUFFERS = 3, BENCH_REPEATS = 9 };
 
 /* The kernel's arguments in order: a leading f32 where `has_scalar`, the buffers, and
  * the i32 count n. The last buffer is the result. */
@@ -23,10 +23,14 @@ typedef struct bench_case {
 
 typedef struct bench_result {
   double seconds;             /* best of BENCH_REPEATS launches */
+  double processor_seconds;   /* of all threads, best of them too: a busy machine moves it less */
   uint64_t lane_instructions; /* 0: unknown */
 } bench_result;
 
 double bench_seconds(void);
+double bench_processor_seconds(void); /* spent by all threads of this process */
+/* Notes one launch that began at `start` and, in processor time, at `processor_start`. */
+void bench_note(bench_result *result, double start, double processor_start);
 
 /* Runs the case on `data` (one array a buffer); writes the result buffer to `out` after
  * one launch on the original data. False, with a message on stderr, when there is no
