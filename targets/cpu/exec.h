@@ -336,7 +336,7 @@ void plumb_frame_leave(plumb_block_run *br, plumb_frame *f, uint32_t lanes);
 /* Runs the block until it ends or has taken `quantum` backward branches. */
 plumb_block_end plumb_block_continue(plumb_block_run *br, uint64_t quantum);
 
-/* --- place.c, access.c --- */
+/* --- place.c, local.c, access.c --- */
 
 /* Memory that one lane accesses. */
 typedef struct plumb_place {
@@ -380,6 +380,11 @@ bool plumb_addresses(plumb_block_run *br, const plumb_strand *s, const plumb_ins
 /* Byte `off` of one lane's local memory (or of its state map); 8 bytes are contiguous. */
 uint8_t *plumb_local_granule(const plumb_block_run *br, uint8_t *of, uint32_t lane, uint64_t off);
 bool plumb_has_gap(const uint8_t *state, uint64_t size_bytes);
+/* Moves elements between registers and one offset of every lane's local memory, `on`
+ * being dense. False, and nothing is done, if it needs a closer look lane by lane. */
+bool plumb_local_move(plumb_block_run *br, plumb_frame *f, const plumb_lanes *on,
+                      const plumb_reg *regs, uint32_t elements, unsigned bytes, uint64_t offset,
+                      bool write);
 /* Grows local memory to `bytes` a lane; a stack-overflow trap beyond the limit. */
 bool plumb_local_reserve(plumb_block_run *br, const plumb_strand *s, uint64_t bytes);
 void plumb_local_forget(plumb_block_run *br, const plumb_lanes *on, uint64_t from, uint64_t to);

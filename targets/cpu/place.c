@@ -5,9 +5,6 @@
 
 #include "targets/cpu/async.h"
 
-#define MAX_LOCAL_KERNEL_BYTES (512ull << 10) /* CUDA C programming guide, 16: a thread's limit */
-#define MAX_LOCAL_HOST_BYTES (1ull << 30)
-
 bool plumb_view_find(plumb_block_run *br, uint64_t address, plumb_view *out) {
   const plumb_grid *g = br->grid;
   unsigned window = plumb_window_of(address);
@@ -97,14 +94,10 @@ bool plumb_trap_misaligned(plumb_block_run *br, const plumb_strand *s, uint32_t 
                      ": not a multiple of the access size");
 }
 
-uint8_t *plumb_local_granule(const plumb_block_run *br, uint8_t *of, uint32_t lane, uint64_t off) {
-  return of + ((off >> 3) * br->lanes + lane) * 8 + (off & 7);
-}
-
 bool plumb_has_gap(const uint8_t *state, uint64_t size_bytes) {
-  for (uint64_t i = 0; i < size_bytes; i++)
-    if (state[i] == PLUMB_BYTE_GAP) return true;
-  return false;
+  uint8_t any = 0; /* no early end, so that it vectorises */
+  for (uint64_t i = 0; i < size_bytes; i++) any |= state[i];
+  return any & PLUMB_BYTE_GAP;
 }
 
 bool plumb_place_find(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
@@ -166,40 +159,4 @@ void plumb_place_write(plumb_block_run *br, const plumb_place *place, uint32_t l
     *at = data[i];
     *plumb_local_granule(br, br->local_state, lane, off + i) = state[i];
   }
-}
-
-/* --- local memory --- */
-
-bool plumb_local_reserve(plumb_block_run *br, const plumb_strand *s, uint64_t bytes) {
-  if (bytes <= br->local_bytes) return true;
-  uint64_t limit = br->grid->host ? MAX_LOCAL_HOST_BYTES : MAX_LOCAL_KERNEL_BYTES;
-  if (bytes > limit)
-    return plumb_trap_at(br, PLUMB_TRAP_STACK_OVERFLOW, s->frame, s->pc, (int32_t)s->lanes.lo,
-                         "%llu bytes of local memory are needed, %llu are allowed",
-                         (unsigned long long)bytes, (unsigned long long)limit);
-  uint64_t grown = br->local_bytes * 2 > bytes ? br->local_bytes * 2 : bytes;
-  if (grown > limit) grown = limit;
-  grown = (grown + 63) / 64 * 64;
-  uint8_t *data = realloc(br->local, grown * br->lanes);
-  uint8_t *state = realloc(br->local_state, grown * br->lanes);
-  if (!data || !state) abort();
-  memset(data + br->local_bytes * br->lanes, 0, (grown - br->local_bytes) * br->lanes);
-  memset(state + br->local_bytes * br->lanes, 0, (grown - br->local_bytes) * br->lanes);
-  br->local = data;
-  br->local_state = state;
-  br->local_bytes = grown;
-  return true;
-}
-
-void plumb_local_forget(plumb_block_run *br, const plumb_lanes *on, uint64_t from, uint64_t to) {
-  if (br->undef) plumb_undef_forget(br, on, from, to);
-  if (on->dense && from % 8 == 0) {
-    for (uint64_t g = from / 8; g * 8 < to; g++)
-      memset(br->local_state + (g * br->lanes + on->lo) * 8, 0, (size_t)on->count * 8);
-    return;
-  }
-  const uint16_t *list = plumb_lanes_list(on, br->list_room);
-  for (uint32_t i = 0; i < on->count; i++)
-    for (uint64_t off = from; off < to; off++)
-      *plumb_local_granule(br, br->local_state, list[i], off) = PLUMB_BYTE_UNINITIALISED;
 }

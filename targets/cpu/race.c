@@ -153,15 +153,6 @@ static uint32_t group_of(size_t word) {
   return 1u << (word / PLUMB_RACE_GROUP_WORDS % (PLUMB_RACE_PAGE_WORDS / PLUMB_RACE_GROUP_WORDS));
 }
 
-typedef struct touch {
-  plumb_block_run *br;
-  const plumb_strand *s;
-  uint32_t floor, now;
-  uint64_t pc; /* in the high half */
-  uint32_t strong;
-  bool write;
-} touch;
-
 /* Whoever touched last, together with `lane`. */
 static uint32_t together(uint32_t who, uint32_t lane) {
   uint32_t warp = lane / PLUMB_WARP_LANES;
@@ -170,7 +161,7 @@ static uint32_t together(uint32_t who, uint32_t lane) {
   return who == PLUMB_WHO_WARP + warp ? who : PLUMB_WHO_MANY;
 }
 
-static bool conflicts(const touch *t, uint32_t lane, uint64_t tag, uint64_t block) {
+static bool conflicts(const plumb_touch *t, uint32_t lane, uint64_t tag, uint64_t block) {
   uint32_t other = low(tag);
   if (t->strong && (other & PLUMB_TAG_ATOMIC)) return false;
   if (block == t->br->index && who_of(other) == lane) return false;
@@ -178,7 +169,7 @@ static bool conflicts(const touch *t, uint32_t lane, uint64_t tag, uint64_t bloc
 }
 
 /* One unit (word or byte) whose tags may be of this block's time. False: a race. */
-static bool touch_unit(const touch *t, plumb_race_page *p, size_t i, uint32_t lane,
+static bool touch_unit(const plumb_touch *t, plumb_race_page *p, size_t i, uint32_t lane,
                        uint64_t address) {
   uint64_t w = p->write[i], r = p->read[i];
   uint64_t block = t->br->index;
@@ -208,7 +199,7 @@ static bool touch_unit(const touch *t, plumb_race_page *p, size_t i, uint32_t la
 /* Lanes list[i ..) as long as they stay in the page and the answer is quick: nobody has
  * touched the word since the floor, or the access changes nothing. Returns the first i
  * that needs touch_unit. `start` is the address of the page's word 0. */
-static uint32_t quick_reads(const touch *t, plumb_race_page *p, uint64_t start, size_t words,
+static uint32_t quick_reads(const plumb_touch *t, plumb_race_page *p, uint64_t start, size_t words,
                             uint64_t base, const uint64_t *offsets, const uint16_t *list,
                             uint32_t i, uint32_t count) {
   const uint64_t *w = p->write;
@@ -235,7 +226,7 @@ static uint32_t quick_reads(const touch *t, plumb_race_page *p, uint64_t start, 
   return i;
 }
 
-static uint32_t quick_writes(const touch *t, plumb_race_page *p, uint64_t start, size_t words,
+static uint32_t quick_writes(const plumb_touch *t, plumb_race_page *p, uint64_t start, size_t words,
                              uint64_t base, const uint64_t *offsets, const uint16_t *list,
                              uint32_t i, uint32_t count) {
   uint64_t *w = p->write;
@@ -268,25 +259,7 @@ uint64_t plumb_race_busy(const uint64_t *w, const uint64_t *r, uint32_t n, uint3
   return busy >> 63;
 }
 
-PLUMB_CLONES
-static void stamp_words(uint64_t *to, uint64_t tag, uint32_t lane, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++) to[i] = tag | (uint64_t)(lane + i) << PLUMB_TAG_TIME_BITS;
-}
-
-/* Consecutive words by consecutive lanes, none touched since the floor. */
-static bool touch_run(const touch *t, plumb_race_page *p, size_t first, uint32_t lane, uint32_t n) {
-  uint64_t *w = p->write + first, *r = p->read + first;
-  if (plumb_race_busy(w, r, n, t->floor)) return false;
-  if (n > PLUMB_RACE_PAGE_WORDS)
-    p->groups = ~0u;
-  else
-    for (uint32_t i = 0; i < n; i += PLUMB_RACE_GROUP_WORDS) p->groups |= group_of(first + i);
-  p->groups |= group_of(first + n - 1);
-  stamp_words(t->write ? w : r, t->pc | t->strong | t->now, lane, n);
-  return true;
-}
-
-static plumb_race_page *find_page(plumb_block_run *br, uint64_t address) {
+plumb_race_page *plumb_race_page_find(plumb_block_run *br, uint64_t address) {
   plumb_race *race = br->race;
   uint64_t key = address / PLUMB_RACE_PAGE_BYTES + 1;
   plumb_race_page *p = race->cache[key & 63];
@@ -298,14 +271,14 @@ static plumb_race_page *find_page(plumb_block_run *br, uint64_t address) {
 }
 
 /* `size_bytes` from `address` on, by one lane. */
-static bool touch_span(const touch *t, uint32_t lane, unsigned window, uint64_t address,
+static bool touch_span(const plumb_touch *t, uint32_t lane, unsigned window, uint64_t address,
                        uint64_t size_bytes) {
   plumb_race *race = t->br->race;
   bool shared = window == PLUMB_WINDOW_SHARED;
   bool narrow = (address | size_bytes) & 3;
   for (uint64_t done = 0; done < size_bytes;) {
     uint64_t at = address + done;
-    plumb_race_page *p = shared ? &race->shared : find_page(t->br, at);
+    plumb_race_page *p = shared ? &race->shared : plumb_race_page_find(t->br, at);
     size_t offset = shared ? (size_t)(at & UINT32_MAX) : (size_t)(at % PLUMB_RACE_PAGE_BYTES);
     if (narrow && !p->by_byte)
       plumb_race_page_by_byte(p, shared ? race->shared_words : PLUMB_RACE_PAGE_WORDS,
@@ -317,32 +290,18 @@ static bool touch_span(const touch *t, uint32_t lane, unsigned window, uint64_t 
   return true;
 }
 
-PLUMB_CLONES
-static bool is_run(const uint16_t *list, const uint64_t *offsets, uint32_t count) {
-  uint64_t step = 0;
-  for (uint32_t i = 0; i < count; i++)
-    step |= (offsets[i] ^ (offsets[0] + i * 4ull)) | (uint64_t)(list[i] ^ (list[0] + i));
-  return step == 0;
-}
-
 /* Aligned words, one a lane. */
-static bool touch_words(const touch *t, const uint16_t *list, uint32_t count, bool shared,
+static bool touch_words(const plumb_touch *t, const uint16_t *list, uint32_t count, bool shared,
                         uint64_t base, const uint64_t *offsets) {
   plumb_race *race = t->br->race;
-  bool run = count > 1 && offsets[1] - offsets[0] == 4 && is_run(list, offsets, count);
   for (uint32_t i = 0; i < count;) {
     uint64_t at = base + offsets[i];
-    plumb_race_page *p = shared ? &race->shared : find_page(t->br, at);
+    plumb_race_page *p = shared ? &race->shared : plumb_race_page_find(t->br, at);
     uint64_t start = shared ? plumb_window_base(PLUMB_WINDOW_SHARED)
                             : at / PLUMB_RACE_PAGE_BYTES * PLUMB_RACE_PAGE_BYTES;
     size_t words = shared ? race->shared_words : PLUMB_RACE_PAGE_WORDS;
     size_t word = (size_t)(at - start) / 4;
-    uint32_t n = count - i < words - word ? count - i : (uint32_t)(words - word);
     bool plain = !p->by_byte && !p->write_block;
-    if (plain && run && touch_run(t, p, word, list[i], n)) {
-      i += n;
-      continue;
-    }
     uint32_t next = !plain     ? i
                     : t->write ? quick_writes(t, p, start, words, base, offsets, list, i, count)
                                : quick_reads(t, p, start, words, base, offsets, list, i, count);
@@ -358,20 +317,23 @@ static bool touch_words(const touch *t, const uint16_t *list, uint32_t count, bo
   return true;
 }
 
+plumb_touch plumb_race_touch_of(plumb_block_run *br, const plumb_strand *s, unsigned how) {
+  return (plumb_touch){.br = br,
+                       .s = s,
+                       .floor = br->race->floor,
+                       .now = br->race->time,
+                       .pc = (uint64_t)(s->frame->pc_base + s->pc) << 32,
+                       .strong = how & PLUMB_TOUCH_STRONG ? PLUMB_TAG_ATOMIC : 0,
+                       .write = how & PLUMB_TOUCH_WRITE};
+}
+
 bool plumb_race_touch(plumb_block_run *br, const plumb_strand *s, const uint16_t *list,
                       uint32_t count, unsigned window, uint64_t base, const uint64_t *offsets,
                       uint64_t size_bytes, unsigned how) {
-  plumb_race *race = br->race;
   if (br->async && !plumb_async_allows(br, s, list, count, window, base, offsets, size_bytes, how))
     return false;
   if (window == PLUMB_WINDOW_SHARED) base = plumb_race_shared(br, base, &window);
-  touch t = {.br = br,
-             .s = s,
-             .floor = race->floor,
-             .now = race->time,
-             .pc = (uint64_t)(s->frame->pc_base + s->pc) << 32,
-             .strong = how & PLUMB_TOUCH_STRONG ? PLUMB_TAG_ATOMIC : 0,
-             .write = how & PLUMB_TOUCH_WRITE};
+  plumb_touch t = plumb_race_touch_of(br, s, how);
   if (size_bytes == 4 && ((base + offsets[0]) & 3) == 0)
     return touch_words(&t, list, count, window == PLUMB_WINDOW_SHARED, base, offsets);
   for (uint32_t i = 0; i < count; i++)
@@ -386,7 +348,7 @@ plumb_race_page *plumb_race_page_at(plumb_block_run *br, uint64_t address, size_
   bool shared = window == PLUMB_WINDOW_SHARED;
   *out_bytes = shared ? br->race->shared_words * 4 : PLUMB_RACE_PAGE_BYTES;
   *out_offset = shared ? (size_t)(address & UINT32_MAX) : (size_t)(address % PLUMB_RACE_PAGE_BYTES);
-  return shared ? &br->race->shared : find_page(br, address);
+  return shared ? &br->race->shared : plumb_race_page_find(br, address);
 }
 
 /* --- a block's life --- */

@@ -108,6 +108,20 @@ static inline uint32_t who_of(uint32_t tag) {
   return tag >> PLUMB_TAG_TIME_BITS & 0x7ff;
 }
 
+/* One access that is being noted. */
+typedef struct plumb_touch {
+  plumb_block_run *br;
+  const plumb_strand *s;
+  uint32_t floor, now;
+  uint64_t pc; /* in the high half */
+  uint32_t strong;
+  bool write;
+} plumb_touch;
+plumb_touch plumb_race_touch_of(plumb_block_run *br, const plumb_strand *s, unsigned how);
+/* The page of a global address. */
+plumb_race_page *plumb_race_page_find(plumb_block_run *br, uint64_t address);
+#define PLUMB_NO_SHIFT 31u
+
 /* Nonzero if any of n words was touched since the floor. */
 uint64_t plumb_race_busy(const uint64_t *w, const uint64_t *r, uint32_t n, uint32_t floor);
 /* Gives the pages back; their tags are stale from the next block on. */
