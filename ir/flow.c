@@ -282,6 +282,12 @@ static interval *compute_intervals(const plumb_function *f, graph *g, const live
   return all;
 }
 
+static bool is_param(const plumb_function *f, plumb_reg r) {
+  for (size_t i = 0; i < f->param_count; i++)
+    if (f->params[i].reg == r) return true;
+  return false;
+}
+
 static int by_start(const void *a, const void *b) {
   const interval *x = a, *y = b;
   if (x->from != y->from) return x->from < y->from ? -1 : 1;
@@ -293,6 +299,8 @@ static void assign_slots(plumb_function *f, graph *g) {
   liveness l = compute_liveness(f, g);
   interval *all = compute_intervals(f, g, &l);
   f->reg_slots = PLUMB_NEW_ARRAY(f->program->arena, uint32_t, f->reg_count);
+  for (uint32_t r = 0; r < f->reg_count; r++)
+    if (get_bit(l.live_in, r) && !is_param(f, r)) f->reads_unwritten = true;
   qsort(all, f->reg_count, sizeof *all, by_start);
   interval *active = PLUMB_NEW_ARRAY(g->arena, interval, f->reg_count);
   uint32_t *free_slots[17] = {0};

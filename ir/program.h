@@ -300,6 +300,7 @@ typedef struct plumb_function {
   uint32_t *reg_slots;    /* byte offset of each register in a lane-scaled register file:
                              its lanes start at reg_slots[r] * lanes; shared by liveness */
   uint32_t slot_bytes;    /* register file bytes a lane */
+  bool reads_unwritten;   /* some path reads a register that nothing has written on it */
   bool uses_global_order; /* atomics with results, volatile, fences or acquire/release on
                              global memory: blocks must not run in parallel */
 } plumb_function;

@@ -323,11 +323,19 @@ static bool is_local_scalar(const plumb_block_run *br, const plumb_access *a,
          a->element_bytes <= 8 && (first & align_mask(a)) == 0 && !br->undef;
 }
 
+static bool find_rows(plumb_block_run *br, const plumb_access *a, plumb_footprint *out) {
+  const uint64_t *addresses = address_lanes(br, a->s, a->inst) + a->on->lo;
+  if (!a->on->dense) return false;
+  if (!plumb_reg_is_const(plumb_inst_operands(a->s->frame->fn, a->inst)[0]))
+    return plumb_footprint_find(addresses, a->on->count, out);
+  *out = (plumb_footprint){.first = addresses[0], .rows = 1, .width = a->on->count};
+  return true;
+}
+
 static route resolve(plumb_block_run *br, plumb_access *a, bool write) {
   plumb_footprint fp;
   if (br->run->options.companions) return ROUTE_LANES;
-  if (a->on->dense &&
-      plumb_footprint_find(address_lanes(br, a->s, a->inst) + a->on->lo, a->on->count, &fp)) {
+  if (find_rows(br, a, &fp)) {
     if (is_local_scalar(br, a, &fp)) {
       uint64_t offset = generic_address(a->inst, fp.first) - plumb_window_base(PLUMB_WINDOW_LOCAL);
       return plumb_local_move(br, a->s->frame, a->on, a->regs, a->elements, a->element_bytes,
@@ -341,22 +349,26 @@ static route resolve(plumb_block_run *br, plumb_access *a, bool write) {
   return resolve_list(br, a) ? ROUTE_VIEW : ROUTE_LANES;
 }
 
-static plumb_access describe(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
-                             const plumb_lanes *on, bool write) {
-  plumb_access a = {.s = s, .inst = inst, .on = on};
-  a.regs =
-      write ? plumb_inst_operands(s->frame->fn, inst) + 1 : plumb_inst_results(s->frame->fn, inst);
-  a.elements = write ? inst->operands - 1u : inst->results;
-  a.element_bytes = plumb_dtype_bytes((plumb_dtype)inst->type);
-  a.size_bytes = (uint64_t)a.elements * a.element_bytes;
-  a.list = plumb_lanes_list(on, br->list_room);
-  return a;
+/* Sets what does not depend on addresses; the rest is set where it is found out. */
+static void describe(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                     const plumb_lanes *on, bool write, plumb_access *a) {
+  const plumb_reg *regs = plumb_inst_results(s->frame->fn, inst);
+  a->s = s;
+  a->inst = inst;
+  a->on = on;
+  a->regs = write ? regs + inst->results + 1 : regs;
+  a->elements = write ? inst->operands - 1u : inst->results;
+  a->element_bytes = plumb_dtype_bytes((plumb_dtype)inst->type);
+  a->size_bytes = (uint64_t)a->elements * a->element_bytes;
+  a->list = plumb_lanes_list(on, br->list_room);
+  a->by_rows = false;
 }
 
 bool plumb_exec_load(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                      const plumb_lanes *on) {
   if (!check_address(br, s, inst, on)) return false;
-  plumb_access a = describe(br, s, inst, on, false);
+  plumb_access a;
+  describe(br, s, inst, on, false, &a);
   if (!a.elements) return true;
   if (br->undef)
     for (uint32_t e = 0; e < a.elements; e++) plumb_undef_clear(s->frame, a.regs[e], on);
@@ -375,7 +387,8 @@ bool plumb_exec_load(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
 bool plumb_exec_store(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                       const plumb_lanes *on) {
   if (!check_address(br, s, inst, on)) return false;
-  plumb_access a = describe(br, s, inst, on, true);
+  plumb_access a;
+  describe(br, s, inst, on, true, &a);
   if (!a.elements) return true;
   route to = resolve(br, &a, true);
   if (to == ROUTE_DONE) return true;

@@ -113,9 +113,12 @@ void plumb_block_start(plumb_block_run *br, uint64_t index) {
   br->undef = br->watch = false;
   plumb_origin_map_destroy(&br->origins);
   br->parked_aligned = 0;
-  memset(br->barriers, 0, sizeof br->barriers);
-  memset(br->effects, 0, br->lanes * sizeof *br->effects);
-  if (!g->host) {
+  if (br->used_barriers) {
+    memset(br->barriers, 0, sizeof br->barriers);
+    memset(br->effects, 0, br->lanes * sizeof *br->effects);
+    br->used_barriers = false;
+  }
+  if (!g->host && (g->has_shared || br->serial == 1)) {
     memcpy(br->shared_state, g->shared_state, g->shared_bytes);
     memset(br->shared, 0, g->shared_bytes);
   }

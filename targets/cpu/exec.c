@@ -212,6 +212,14 @@ static bool may_poison(const plumb_inst *inst) {
   }
 }
 
+uint8_t plumb_inst_facts_of(const plumb_inst *inst) {
+  bool executes = plumb_op_table[inst->op].op_class == PLUMB_CLASS_ALU &&
+                  inst->operands <= MAX_ALU_OPERANDS && inst->results <= MAX_ALU_RESULTS &&
+                  (inst->op == PLUMB_OP_SREG || plumb_alu_supports(inst));
+  return (uint8_t)((executes ? PLUMB_INST_EXECUTES : 0) |
+                   (may_poison(inst) ? PLUMB_INST_MAY_POISON : 0));
+}
+
 static bool exec_alu(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                      const plumb_lanes *on) {
   if (inst->op == PLUMB_OP_SREG) {
@@ -223,8 +231,8 @@ static bool exec_alu(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
   const plumb_reg *operand_regs = plumb_inst_operands(f->fn, inst);
   void *results[MAX_ALU_RESULTS];
   const void *operands[MAX_ALU_OPERANDS];
-  if (inst->operands > MAX_ALU_OPERANDS || inst->results > MAX_ALU_RESULTS ||
-      !plumb_alu_supports(inst))
+  uint8_t facts = br->machine->inst_facts[f->pc_base + s->pc];
+  if (!(facts & PLUMB_INST_EXECUTES))
     return plumb_unsupported_at(br, f, s->pc, plumb_op_table[inst->op].mnemonic);
   for (uint32_t i = 0; i < inst->operands; i++) operands[i] = plumb_operand(br, f, operand_regs[i]);
   bool direct = on->dense && !br->run->options.companions;
@@ -235,7 +243,8 @@ static bool exec_alu(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
     br->select_condition = br->scratch[3];
   }
   plumb_lanes poison;
-  bool poisoned = may_poison(inst) && plumb_poison_find(br, inst, operands, on, &poison);
+  bool poisoned =
+      (facts & PLUMB_INST_MAY_POISON) && plumb_poison_find(br, inst, operands, on, &poison);
   plumb_alu_execute(br->program, inst, results, operands, on->lo, on->hi);
   if (br->run->options.companions)
     plumb_companion_alu(br, s, inst, on, (const void *const *)results, operands);
@@ -255,15 +264,28 @@ static bool exec_alu(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
 
 /* --- guards and branches --- */
 
+/* Bit l is the low bit of byte l, for up to 64 bytes. */
+static uint64_t truth_bits(const uint8_t *truth, uint32_t count) {
+  const uint64_t ones = 0x0101010101010101ull;
+  uint64_t bits = 0;
+  uint32_t l = 0;
+  /* The product's top byte collects bit 0 of byte k at bit k; the others carry nothing. */
+  for (; l < 64 && l + 8 <= count; l += 8) {
+    uint64_t eight;
+    memcpy(&eight, truth + l, 8);
+    bits |= ((eight & ones) * 0x0102040810204080ull >> 56) << l;
+  }
+  for (; l < 64 && l < count; l++) bits |= (uint64_t)(truth[l] & 1) << l;
+  return bits;
+}
+
 /* The lanes of `s` where i1 register `r` is true (or false, when `negated`). */
 static void lanes_where(plumb_block_run *br, const plumb_strand *s, plumb_reg r, bool negated,
                         plumb_lanes *out) {
   const uint8_t *truth = plumb_operand(br, s->frame, r);
   memset(out->words, 0, sizeof out->words);
   for (uint32_t w = s->lanes.lo / 64; w * 64 < s->lanes.hi; w++) {
-    uint64_t bits = 0;
-    uint32_t end = br->lanes - w * 64 < 64 ? br->lanes - w * 64 : 64;
-    for (uint32_t l = 0; l < end; l++) bits |= (uint64_t)(truth[w * 64 + l] & 1) << l;
+    uint64_t bits = truth_bits(truth + w * 64, br->lanes - w * 64);
     out->words[w] = (negated ? ~bits : bits) & s->lanes.words[w];
   }
   plumb_lanes_settle(out);

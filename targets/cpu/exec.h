@@ -133,6 +133,13 @@ typedef struct plumb_race plumb_race;       /* race.c */
 typedef struct plumb_async plumb_async;     /* async.h */
 typedef struct plumb_cluster plumb_cluster; /* async.h */
 
+/* What is found out of every instruction once, when a program is loaded. */
+typedef enum plumb_inst_fact {
+  PLUMB_INST_EXECUTES = 1,  /* class ALU: plumb_exec_alu can execute it */
+  PLUMB_INST_MAY_POISON = 2 /* a shift, division or conversion with undefined results */
+} plumb_inst_fact;
+uint8_t plumb_inst_facts_of(const plumb_inst *inst); /* exec.c */
+
 /* --- a running block --- */
 
 typedef struct plumb_run plumb_run;   /* one plumb_machine_call or _launch */
@@ -194,6 +201,7 @@ struct plumb_grid {
   const uint64_t *args;     /* host: a word a parameter */
   uint32_t *shared_offsets; /* a global: its shared address, 0 if not laid out */
   uint32_t shared_bytes;    /* end of the window */
+  bool has_shared;          /* some of it can be addressed */
   uint8_t *shared_state;    /* its state map at the start of a block */
   bool ordered;             /* blocks are interleaved on one thread */
   bool sequential;          /* blocks run on one thread, one after another */
@@ -255,6 +263,7 @@ struct plumb_block_run {
   plumb_companion_map companions; /* of shared and local memory */
 
   plumb_barrier_state barriers[PLUMB_BARRIERS];
+  bool used_barriers;      /* `barriers` or `effects` are not all zero */
   uint32_t parked_aligned; /* lanes that wait at aligned barriers */
   uint32_t *effects;       /* a lane: 1 + pc of an effect made while a warp-mate waited */
 

@@ -103,6 +103,7 @@ static plumb_status lay_out_shared(plumb_grid *g, const uses *u, plumb_diag *dia
   at = (at + align - 1) / align * align;
   uint64_t end = at + g->launch.shared_bytes;
   g->shared_bytes = (uint32_t)(end + PLUMB_SHARED_GAP);
+  g->has_shared = used > 0;
   g->shared_state = malloc(g->shared_bytes);
   if (!g->shared_state) abort();
   memset(g->shared_state, PLUMB_BYTE_GAP, g->shared_bytes);

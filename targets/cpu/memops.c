@@ -37,7 +37,10 @@ static bool exec_window(plumb_block_run *br, plumb_strand *s, const plumb_inst *
   const uint16_t *list = plumb_lanes_list(on, br->list_room);
   if (inst->op == PLUMB_OP_TO_GENERIC) {
     uint64_t *to = result64(br, s, inst);
-    for (uint32_t i = 0; i < on->count; i++) to[list[i]] = from[list[i]] | base;
+    if (on->dense)
+      for (uint32_t l = on->lo; l < on->hi; l++) to[l] = from[l] | base;
+    else
+      for (uint32_t i = 0; i < on->count; i++) to[list[i]] = from[list[i]] | base;
   } else if (inst->op == PLUMB_OP_IS_SPACE) {
     uint8_t *to = (uint8_t *)result64(br, s, inst);
     for (uint32_t i = 0; i < on->count; i++) {
@@ -53,7 +56,12 @@ static bool exec_window(plumb_block_run *br, plumb_strand *s, const plumb_inst *
       to[list[i]] = is;
     }
   } else {
-    uint64_t *to = result64(br, s, inst);
+    uint64_t *to = result64(br, s, inst), outside = 0;
+    for (uint32_t l = on->lo; l < on->hi; l++) outside |= (from[l] ^ base) >> 56;
+    if (!outside && on->dense) {
+      for (uint32_t l = on->lo; l < on->hi; l++) to[l] = from[l] - base;
+      return true;
+    }
     for (uint32_t i = 0; i < on->count; i++) {
       uint64_t address = from[list[i]];
       if (plumb_window_of(address) != window && inst->space != PLUMB_SPACE_GENERIC) {
@@ -81,6 +89,10 @@ static bool exec_address(plumb_block_run *br, plumb_strand *s, const plumb_inst 
                 : br->machine->global_addresses[inst->imm];
   }
   uint64_t *to = result64(br, s, inst);
+  if (on->dense) {
+    for (uint32_t l = on->lo; l < on->hi; l++) to[l] = value;
+    return true;
+  }
   const uint16_t *list = plumb_lanes_list(on, br->list_room);
   for (uint32_t i = 0; i < on->count; i++) to[list[i]] = value;
   return true;

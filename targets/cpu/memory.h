@@ -78,6 +78,7 @@ typedef struct plumb_companion_map {
 struct plumb_machine {
   plumb_arena *arena;
   const plumb_program *program;
+  uint8_t *inst_facts;        /* an instruction of the program, in its order: plumb_inst_fact */
   uint64_t *global_addresses; /* generic address a program global; 0 for shared ones */
   plumb_allocation *chunks[PLUMB_ALLOCATION_CHUNKS]; /* index = id >> 1; never moved */
   uint32_t allocation_count;
@@ -111,6 +112,7 @@ static inline plumb_allocation *plumb_allocation_of(const plumb_machine *m, uint
 struct plumb_module {
   const plumb_program *program;
   uint64_t *global_addresses; /* generic address a program global; 0 for shared ones */
+  uint8_t *inst_facts;
 };
 
 /* As plumb_machine_alloc; `name` must live as long as the machine. Thread-safe. */

@@ -76,11 +76,21 @@ static plumb_status place_global(plumb_machine *m, const plumb_program *p, size_
   return PLUMB_OK;
 }
 
+static void find_facts(plumb_machine *m, const plumb_program *p) {
+  size_t count = 0, at = 0;
+  for (size_t i = 0; i < p->function_count; i++) count += p->functions[i]->inst_count;
+  m->inst_facts = PLUMB_NEW_ARRAY(m->arena, uint8_t, count + 1);
+  for (size_t i = 0; i < p->function_count; i++)
+    for (size_t k = 0; k < p->functions[i]->inst_count; k++)
+      m->inst_facts[at++] = plumb_inst_facts_of(&p->functions[i]->insts[k]);
+}
+
 /* Makes `program` the machine's with fresh globals; those of the one before are left alone. */
 static plumb_status place(plumb_machine *m, const plumb_program *program, const char *const *twins,
                           size_t twin_count, plumb_diag *diag) {
   m->global_addresses = PLUMB_NEW_ARRAY(m->arena, uint64_t, program->global_count + 1);
   m->program = program;
+  find_facts(m, program);
   plumb_status status = PLUMB_OK;
   for (size_t i = 0; status == PLUMB_OK && i < program->global_count; i++)
     status =
@@ -99,21 +109,21 @@ plumb_status plumb_machine_load(plumb_machine *m, const plumb_program *program, 
 plumb_status plumb_machine_add(plumb_machine *m, const plumb_program *program,
                                const char *const *twins, size_t twin_count,
                                plumb_module **out_module, plumb_diag *diag) {
-  plumb_module before = {m->program, m->global_addresses};
+  plumb_module before = {m->program, m->global_addresses, m->inst_facts};
   plumb_status status = place(m, program, twins, twin_count, diag);
   if (status == PLUMB_OK) {
     plumb_module *module = PLUMB_NEW(m->arena, plumb_module);
-    *module = (plumb_module){m->program, m->global_addresses};
+    *module = (plumb_module){m->program, m->global_addresses, m->inst_facts};
     *out_module = module;
   }
-  m->program = before.program;
-  m->global_addresses = before.global_addresses;
+  plumb_machine_select(m, &before);
   return status;
 }
 
 void plumb_machine_select(plumb_machine *m, plumb_module *module) {
   m->program = module ? module->program : NULL;
   m->global_addresses = module ? module->global_addresses : NULL;
+  m->inst_facts = module ? module->inst_facts : NULL;
 }
 
 void plumb_machine_remove(plumb_machine *m, plumb_module *module) {

@@ -228,7 +228,8 @@ bool plumb_lanes_exit(plumb_block_run *br, plumb_strand *s, const plumb_lanes *p
 
 static void clear_registers(plumb_block_run *br, plumb_frame *f) {
   /* What a register holds before it is written must not depend on the block before. */
-  if (f->serial != br->serial) memset(f->regs, 0, f->regs_bytes);
+  if (f->serial != br->serial && (f->serial == 0 || f->fn->reads_unwritten))
+    memset(f->regs, 0, f->regs_bytes);
   f->serial = br->serial;
   if (f->origins)
     for (size_t r = 0; r < f->fn->reg_count; r++)

@@ -29,6 +29,7 @@ static plumb_strand *parked_mate(plumb_block_run *br, const plumb_strand *s, uin
 void plumb_effect_note(plumb_block_run *br, const plumb_strand *s) {
   uint32_t warp;
   if (!parked_mate(br, s, &warp)) return;
+  br->used_barriers = true;
   for (uint32_t l = s->lanes.lo; l < s->lanes.hi; l++)
     if (plumb_lanes_has(&s->lanes, l)) br->effects[l] = s->frame->pc_base + s->pc + 1;
 }
@@ -171,6 +172,7 @@ static bool exec_barrier(plumb_block_run *br, plumb_strand *s, const plumb_inst 
                          "barrier %u of %u lanes: there are 16 barriers and 1024 lanes", id,
                          expected);
   br->counters.barriers++;
+  br->used_barriers = true;
   if (br->parked_aligned && (inst->flags & PLUMB_FLAG_ALIGNED)) {
     plumb_strand *mate = parked_mate(br, s, &warp);
     if (mate && (mate->pc != s->pc || mate->frame != s->frame)) return two_barriers(br, s, mate);
