@@ -1,7 +1,7 @@
 /* Programs in a machine: their globals get memory and their initial values. */
 #include <string.h>
 
-#include "targets/cpu/memory.h"
+#include "targets/cpu/exec.h"
 
 static void free_globals(plumb_machine *m, const plumb_program *p, const uint64_t *addresses) {
   for (size_t i = 0; p && i < p->global_count; i++) {
