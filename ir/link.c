@@ -6,8 +6,8 @@
 static plumb_status check_unique(const plumb_program *p, plumb_diag *diag) {
   for (size_t i = 0; i < p->function_count; i++)
     for (size_t j = 0; j < i; j++)
-      if (!p->functions[i]->external && !p->functions[j]->external &&
-          strcmp(p->functions[i]->name, p->functions[j]->name) == 0)
+      if (!p->functions[i]->external && !p->functions[j]->external && !p->functions[i]->weak &&
+          !p->functions[j]->weak && strcmp(p->functions[i]->name, p->functions[j]->name) == 0)
         return plumb_fail(diag, PLUMB_BAD_INPUT, p->name, 0, 0, "function '%s' is defined twice",
                           p->functions[i]->name);
   return PLUMB_OK;
@@ -29,7 +29,7 @@ static void link_inst(plumb_program *p, plumb_inst *inst) {
 
 static void link_global_address(plumb_program *p, plumb_inst *inst) {
   if (inst->op != PLUMB_OP_ADDRESS || inst->imm < 0 || (size_t)inst->imm >= p->global_count) return;
-  if (!p->globals[inst->imm].external) return;
+  if (!p->globals[inst->imm].external && !p->globals[inst->imm].weak) return;
   size_t found = plumb_program_find_global(p, p->globals[inst->imm].name);
   if (found != SIZE_MAX) inst->imm = (int64_t)found;
 }

@@ -163,7 +163,9 @@ plumb_function *plumb_program_find(const plumb_program *p, const char *name) {
   plumb_function *found = NULL;
   for (size_t i = 0; i < p->function_count; i++) {
     plumb_function *f = p->functions[i];
-    if (strcmp(f->name, name) == 0 && (!found || found->external)) found = f;
+    if (strcmp(f->name, name) != 0) continue;
+    if (!found || (found->external && !f->external) || (found->weak && !f->weak && !f->external))
+      found = f;
   }
   return found;
 }
@@ -269,7 +271,9 @@ size_t plumb_global_create(plumb_program *p, const char *name, plumb_space space
 size_t plumb_program_find_global(const plumb_program *p, const char *name) {
   size_t found = SIZE_MAX;
   for (size_t i = 0; i < p->global_count; i++)
-    if (strcmp(p->globals[i].name, name) == 0 && (found == SIZE_MAX || p->globals[found].external))
+    if (strcmp(p->globals[i].name, name) == 0 &&
+        (found == SIZE_MAX || (p->globals[found].external && !p->globals[i].external) ||
+         (p->globals[found].weak && !p->globals[i].weak && !p->globals[i].external)))
       found = i;
   return found;
 }

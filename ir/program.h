@@ -223,7 +223,7 @@ typedef struct plumb_inst {
   uint8_t round;      /* plumb_round */
   uint8_t space;      /* plumb_space */
   uint8_t sub;        /* op's own enumeration */
-  uint8_t align_log2; /* LOAD, STORE, MEMCPY's destination: what the source promises of
+  uint8_t align_log2; /* LOAD, STORE, ATOMIC, MEMCPY's destination: what the source promises of
                          the address (0: nothing); a broken promise is `misaligned`.
                          The natural alignment of a whole access is checked anyway */
   uint32_t flags;     /* plumb_flag */
@@ -276,6 +276,7 @@ typedef struct plumb_function {
   const char *name;
   plumb_function_kind kind;
   bool external; /* declared, no body: calling it is a link error or a known function */
+  bool weak;     /* another body of the name takes its place */
   uint32_t index;
   plumb_param *params;
   size_t param_count, param_capacity;
@@ -314,6 +315,7 @@ typedef struct plumb_global {
   bool zeroed;
   bool dynamic;  /* extern shared array */
   bool external; /* declared in another module */
+  bool weak;     /* another definition of the name takes its place */
   struct plumb_reloc *relocs;
   size_t reloc_count;
 } plumb_global;

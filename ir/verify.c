@@ -80,6 +80,10 @@ static plumb_dtype operand_type(const plumb_inst *inst, size_t k) {
       return k == 0 ? type : PLUMB_I32;
     case PLUMB_OP_BFI:
       return k < 2 ? type : PLUMB_I32;
+    case PLUMB_OP_CVT_RS:
+      return k == 0 ? (plumb_dtype)inst->type2 : PLUMB_I32;
+    case PLUMB_OP_PRINT:
+      return inst->imm == -1 ? PLUMB_I64 : PLUMB_DTYPE_COUNT;
     case PLUMB_OP_ADD_CARRY:
     case PLUMB_OP_SUB_BORROW:
       return k == 2 ? PLUMB_I1 : type;
@@ -152,7 +156,6 @@ static bool is_uniform(const plumb_inst *inst) {
     case PLUMB_OP_SZEXT:
     case PLUMB_OP_DP2A:
     case PLUMB_OP_DP4A:
-    case PLUMB_OP_VIDEO:
     case PLUMB_OP_PRMT:
     case PLUMB_OP_MATH:
     case PLUMB_OP_APPROX:
@@ -281,8 +284,12 @@ static plumb_status check_references(const place *at) {
       return inst->imm >= 0 && (size_t)inst->imm < at->p->global_count
                  ? PLUMB_OK
                  : reject(at, "its global does not exist");
-    case PLUMB_OP_UNSUPPORTED:
     case PLUMB_OP_PRINT:
+      if (inst->imm == -1)
+        return inst->operands == 2 ? PLUMB_OK
+                                   : reject(at, "it takes a format and an argument buffer");
+      /* fallthrough */
+    case PLUMB_OP_UNSUPPORTED:
       return inst->imm >= 0 && (size_t)inst->imm < at->p->string_count
                  ? PLUMB_OK
                  : reject(at, "its text does not exist");

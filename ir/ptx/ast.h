@@ -49,7 +49,9 @@ typedef enum ptx_operand_kind {
 typedef struct ptx_operand {
   ptx_operand_kind kind;
   bool negated;     /* !p */
+  bool minus;       /* -a, of a video instruction */
   const char *name; /* NAME */
+  const char *part; /* a.h1, [a].unified: what follows the dot, or NULL */
   uint64_t value;   /* INT and float bits; NAME and ADDRESS: added offset */
   struct ptx_operand *items;
   size_t count;
@@ -101,17 +103,17 @@ typedef struct ptx_variable {
   ptx_space space;
   const char *name;
   const char *type; /* "u32" */
-  uint32_t vector;  /* 1, 2, 4 */
+  uint32_t vector;  /* 1, 2, 4, 8 */
   uint32_t align;
   bool is_array;
   bool unsized; /* [] */
   uint64_t elements;
   uint64_t range; /* registers: %r<range>, 0 for a single one */
-  bool external, is_weak;
+  bool external, is_weak, is_visible;
   uint32_t scope;
   ptx_init *inits;
   size_t init_count;
-  int line;
+  int line, column;
 } ptx_variable;
 
 /* `.branchtargets`, `.callprototype`, `.calltargets`: a label with a list. */
@@ -124,9 +126,15 @@ typedef struct ptx_list {
   size_t input_count, output_count;
 } ptx_list;
 
+/* `.alias name, target;` (11.7): one more name of a function. */
+typedef struct ptx_alias {
+  const char *name, *target;
+  int line, column;
+} ptx_alias;
+
 typedef struct ptx_function {
   const char *name;
-  bool is_entry, has_body, is_weak, noreturn;
+  bool is_entry, has_body, is_weak, is_visible, noreturn;
   ptx_variable *inputs, *outputs;
   size_t input_count, output_count;
   ptx_variable *variables;
@@ -137,7 +145,7 @@ typedef struct ptx_function {
   size_t list_count, list_capacity;
   uint64_t max_threads[3], required_threads[3], required_cluster[3];
   uint32_t scope; /* of its parameters; the body's is a child */
-  int line;
+  int line, column;
 } ptx_function;
 
 typedef struct ptx_module {
@@ -148,6 +156,8 @@ typedef struct ptx_module {
   size_t variable_count, variable_capacity;
   ptx_function *functions;
   size_t function_count, function_capacity;
+  ptx_alias *aliases;
+  size_t alias_count, alias_capacity;
   uint32_t *scope_parents; /* [0] is the module */
   size_t scope_count, scope_capacity;
 } ptx_module;

@@ -155,12 +155,13 @@ bool ptx_emit_slct(ptx_decoder *d) {
   return ptx_done(d, 0, t, d->types[0].is_signed, r);
 }
 
+/* Zeros count as normal (9.7.3.1). */
 bool ptx_emit_testp(ptx_decoder *d) {
   static const struct {
     const char *text;
     int64_t mask; /* LLVM's is.fpclass bits */
   } rows[] = {{"finite", 0x1f8},   {"infinite", 0x204}, {"number", 0x3fc},
-              {"notanumber", 0x3}, {"normal", 0x108},   {"subnormal", 0x90}};
+              {"notanumber", 0x3}, {"normal", 0x168},   {"subnormal", 0x90}};
   if (d->type_count != 1) return false;
   plumb_dtype t = d->types[0].dtype;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

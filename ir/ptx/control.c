@@ -83,7 +83,7 @@ bool ptx_emit_trap(ptx_decoder *d) {
 }
 
 bool ptx_is_aggregate(const ptx_variable *v) {
-  return v->is_array || v->vector > 1;
+  return v->is_array || (v->vector > 1 && v->space != PTX_REG);
 }
 
 static uint64_t variable_bytes(const ptx_variable *v) {
@@ -98,9 +98,9 @@ static plumb_reg generic_frame(ptx_decoder *d, uint64_t offset) {
 }
 
 void ptx_return(ptx_decoder *d) {
-  plumb_reg values[64];
+  plumb_reg *values = PLUMB_NEW_ARRAY(d->arena, plumb_reg, 8 * d->fn->output_count + 1);
   size_t count = 0;
-  for (size_t i = 0; i < d->fn->output_count && !d->fn->is_entry && count < 64; i++) {
+  for (size_t i = 0; i < d->fn->output_count && !d->fn->is_entry; i++) {
     const ptx_variable *v = &d->fn->outputs[i];
     ptx_symbol *s = ptx_symbol_find(d, d->fn->scope, v->name);
     if (ptx_is_aggregate(v)) {
@@ -108,7 +108,7 @@ void ptx_return(ptx_decoder *d) {
       plumb_reg args[3] = {d->hidden[i], from, ptx_const(d, PLUMB_I64, variable_bytes(v))};
       plumb_build(&d->b, PLUMB_OP_MEMCPY, PLUMB_I64, NULL, 0, args, 3);
     } else {
-      values[count++] = s->reg;
+      for (uint32_t k = 0; k < v->vector; k++) values[count++] = s->reg + k;
     }
   }
   plumb_build_ret(&d->b, values, count);
@@ -122,12 +122,21 @@ bool ptx_emit_ret(ptx_decoder *d) {
 
 /* An argument of a call: registers by value, aggregates by the address of the
  * caller's copy, which the callee copies again. */
-static plumb_reg argument(ptx_decoder *d, const ptx_operand *o, const ptx_variable *formal) {
+static size_t argument(ptx_decoder *d, const ptx_operand *o, const ptx_variable *formal,
+                       plumb_reg out[8]) {
   ptx_symbol *s = o->kind == PTX_OPERAND_NAME ? ptx_symbol_find(d, d->s->scope, o->name) : NULL;
   bool by_address = s && s->kind == PTX_SYMBOL_FRAME && s->is_param;
   if (by_address != ptx_is_aggregate(formal)) d->unknown = true;
-  if (by_address) return generic_frame(d, s->value);
-  return ptx_value(d, o, ptx_register_type(formal->type));
+  const ptx_operand *items = o;
+  size_t n = by_address ? 1 : ptx_elements(d, o, &items);
+  if (n != (by_address ? 1 : formal->vector) || n > 8) {
+    d->unknown = true;
+    return 0;
+  }
+  for (size_t i = 0; i < n; i++)
+    out[i] = by_address ? generic_frame(d, s->value)
+                        : ptx_value(d, &items[i], ptx_register_type(formal->type));
+  return n;
 }
 
 typedef struct signature {
@@ -135,13 +144,15 @@ typedef struct signature {
   size_t input_count, output_count;
 } signature;
 
-static bool build_call(ptx_decoder *d, const ptx_operand *target, const signature *sig,
-                       const ptx_operand *results, const ptx_operand *args, bool indirect) {
+/* callee: NULL for a call through the register `target`. */
+static bool build_call(ptx_decoder *d, const char *callee, const ptx_operand *target,
+                       const signature *sig, const ptx_operand *results, const ptx_operand *args) {
   size_t n = args ? args->count : 0, m = results ? results->count : 0;
-  if (n > 500 || m > 60 || n != sig->input_count || m != sig->output_count) return false;
-  plumb_reg in[600], out[64];
+  if (n != sig->input_count || m != sig->output_count) return false;
+  plumb_reg *in = PLUMB_NEW_ARRAY(d->arena, plumb_reg, 1 + m + 8 * n);
+  plumb_reg *out = PLUMB_NEW_ARRAY(d->arena, plumb_reg, 8 * m + 1);
   size_t in_count = 0, out_count = 0;
-  if (indirect) in[in_count++] = ptx_value(d, target, PLUMB_I64);
+  if (!callee) in[in_count++] = ptx_value(d, target, PLUMB_I64);
   for (size_t i = 0; i < m; i++) {
     if (results->items[i].kind != PTX_OPERAND_NAME) return false;
     ptx_symbol *s = ptx_symbol_find(d, d->s->scope, results->items[i].name);
@@ -153,20 +164,40 @@ static bool build_call(ptx_decoder *d, const ptx_operand *target, const signatur
     if (s->kind == PTX_SYMBOL_FRAME) {
       in[in_count++] = generic_frame(d, s->value);
     } else if (s->kind == PTX_SYMBOL_REG &&
+               (s->variable ? s->variable->vector : 1) == sig->outputs[i].vector &&
                plumb_dtype_bytes(plumb_reg_type(d->f, s->reg)) ==
                    plumb_dtype_bytes(ptx_register_type(sig->outputs[i].type))) {
-      out[out_count++] = s->reg;
+      for (uint32_t k = 0; k < sig->outputs[i].vector; k++) out[out_count++] = s->reg + k;
     } else {
       return false;
     }
   }
-  for (size_t i = 0; i < n; i++) in[in_count++] = argument(d, &args->items[i], &sig->inputs[i]);
+  for (size_t i = 0; i < n; i++)
+    in_count += argument(d, &args->items[i], &sig->inputs[i], in + in_count);
   if (d->unknown) return false;
   ptx_guard_to_branch(d);
-  if (indirect)
+  if (!callee)
     plumb_build(&d->b, PLUMB_OP_CALL_INDIRECT, PLUMB_I1, out, out_count, in, in_count);
   else
-    plumb_build_call(&d->b, target->name, out, out_count, in, in_count);
+    plumb_build_call(&d->b, callee, out, out_count, in, in_count);
+  return true;
+}
+
+/* What a call through a register may reach: a .callprototype, or the functions of a
+ * .calltargets, which have one signature (9.7.12.5). */
+static bool indirect_signature(ptx_decoder *d, const ptx_operand *o, signature *out) {
+  ptx_symbol *p =
+      o && o->kind == PTX_OPERAND_NAME ? ptx_symbol_find(d, d->s->scope, o->name) : NULL;
+  if (!p || p->kind != PTX_SYMBOL_LIST) return false;
+  const ptx_list *l = p->list;
+  if (!l->target_count) {
+    *out = (signature){l->inputs, l->outputs, l->input_count, l->output_count};
+    return true;
+  }
+  ptx_symbol *s = ptx_symbol_find(d, d->s->scope, l->targets[0]);
+  if (!s || s->kind != PTX_SYMBOL_FUNCTION) return false;
+  const ptx_function *f = s->function;
+  *out = (signature){f->inputs, f->outputs, f->input_count, f->output_count};
   return true;
 }
 
@@ -186,16 +217,11 @@ bool ptx_emit_call(ptx_decoder *d) {
   if (s->kind == PTX_SYMBOL_FUNCTION) {
     bool ok = false;
     const ptx_function *f = s->function;
-    if (!f->has_body && ptx_known_function(d, target->name, results, args, &ok)) return ok;
+    if (!f->has_body && ptx_known_function(d, f->name, results, args, &ok)) return ok;
     signature sig = {f->inputs, f->outputs, f->input_count, f->output_count};
-    return build_call(d, target, &sig, results, args, false);
+    return build_call(d, s->link_name, target, &sig, results, args);
   }
-  const ptx_operand *proto = ptx_op(d, at);
-  ptx_symbol *p = proto && proto->kind == PTX_OPERAND_NAME
-                      ? ptx_symbol_find(d, d->s->scope, proto->name)
-                      : NULL;
-  if (!p || p->kind != PTX_SYMBOL_LIST) return false;
-  const ptx_list *l = p->list;
-  signature sig = {l->inputs, l->outputs, l->input_count, l->output_count};
-  return build_call(d, target, &sig, results, args, true);
+  signature sig;
+  return indirect_signature(d, ptx_op(d, at), &sig) &&
+         build_call(d, NULL, target, &sig, results, args);
 }

@@ -19,8 +19,17 @@ static uint64_t variable_bytes(const ptx_variable *v) {
 }
 
 static plumb_status variable_fail(ptx_decoder *d, const ptx_variable *v, const char *what) {
-  return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, v->line, 0, "`%s`: %s", v->name,
-                    what);
+  return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, v->line, v->column, "`%s`: %s",
+                    v->name, what);
+}
+
+/* 0xFF00(s) must follow 0xFF(s), 0xFF0000(s) that, and so on: the eight make the address. */
+static bool continues_mask(const ptx_variable *v, size_t i) {
+  unsigned byte = (unsigned)__builtin_ctzll(v->inits[i].mask) / 8;
+  if (byte > i || v->inits[i].mask != 0xffull << (8 * byte)) return false;
+  const ptx_init *first = &v->inits[i - byte], *own = &v->inits[i];
+  return first->symbol && first->mask == 0xff && strcmp(first->symbol, own->symbol) == 0 &&
+         first->generic == own->generic && first->bits == own->bits;
 }
 
 /* Initialised elements; mask forms 0xFF(s), 0xFF00(s), ... make one address (5.4.4). */
@@ -40,7 +49,11 @@ static plumb_status initialise(ptx_decoder *d, const ptx_variable *v, plumb_glob
         bytes[at + b] = (uint8_t)(init->bits >> (8 * b));
       continue;
     }
-    if (init->mask > 0xff) continue; /* a further byte of the address that 0xFF began */
+    if (init->mask && init->mask != 0xff) {
+      if (!continues_mask(v, i))
+        return variable_fail(d, v, "the bytes of an address are not in order");
+      continue;
+    }
     if (at + 8 > g->size_bytes || (!init->mask && width != 8))
       return variable_fail(d, v, "an address needs eight bytes");
     g->relocs = plumb_arena_grow(d->arena, g->relocs, &reloc_capacity, g->reloc_count + 1,
@@ -56,10 +69,14 @@ static plumb_status initialise(ptx_decoder *d, const ptx_variable *v, plumb_glob
 static plumb_status add_global(ptx_decoder *d, const ptx_variable *v, const char *name) {
   uint64_t size = v->unsized ? 0 : variable_bytes(v);
   if (size > (1ull << 32)) return variable_fail(d, v, "larger than 4 GiB");
+  /* A name that is not linked is the module's own. */
+  if (!v->is_visible && plumb_program_find_global(d->program, name) != SIZE_MAX)
+    name = plumb_arena_printf(d->arena, "%s.%zu", name, d->program->global_count);
   size_t index = plumb_global_create(d->program, name, program_space(v->space), size, alignment(v));
   plumb_global *g = &d->program->globals[index];
   g->dynamic = v->unsized && v->space == PTX_SHARED;
   g->external = v->external && !g->dynamic;
+  g->weak = v->is_weak;
   g->zeroed = v->space != PTX_SHARED;
   ptx_symbol_add(d, PTX_SYMBOL_GLOBAL, v->scope, v->name)->value = index;
   return v->init_count ? initialise(d, v, g) : PLUMB_OK;
@@ -200,6 +217,7 @@ static void copy_inputs(ptx_decoder *d, const ptx_function *fn) {
     const ptx_variable *v = &fn->inputs[i];
     if (!ptx_is_aggregate(v)) {
       reg_symbol(d, v, d->f->params[at].reg, v->space == PTX_PARAM);
+      at += v->vector - 1;
       continue;
     }
     plumb_reg local = plumb_reg_create(d->f, PLUMB_I64), to = plumb_reg_create(d->f, PLUMB_I64);
@@ -225,7 +243,8 @@ static void declare_parameters(ptx_decoder *d, const ptx_function *fn) {
     if (ptx_is_aggregate(v))
       frame_symbol(d, v, true);
     else
-      reg_symbol(d, v, plumb_reg_create(d->f, ptx_register_type(v->type)), v->space == PTX_PARAM);
+      reg_symbol(d, v, plumb_reg_create_run(d->f, ptx_register_type(v->type), v->vector),
+                 v->space == PTX_PARAM);
   }
 }
 
@@ -273,17 +292,20 @@ static void signature(ptx_decoder *d, const ptx_function *fn, plumb_function *f)
     return;
   }
   size_t results = 0;
-  f->result_types = PLUMB_NEW_ARRAY(d->arena, plumb_dtype, fn->output_count + 1);
-  for (size_t i = 0; i < fn->output_count; i++)
-    if (ptx_is_aggregate(&fn->outputs[i]))
-      plumb_function_add_param(f, fn->outputs[i].name, PLUMB_I64);
-    else
-      f->result_types[results++] = ptx_register_type(fn->outputs[i].type);
+  f->result_types = PLUMB_NEW_ARRAY(d->arena, plumb_dtype, 8 * fn->output_count + 1);
+  for (size_t i = 0; i < fn->output_count; i++) {
+    const ptx_variable *v = &fn->outputs[i];
+    if (ptx_is_aggregate(v)) plumb_function_add_param(f, v->name, PLUMB_I64);
+    for (uint32_t k = 0; !ptx_is_aggregate(v) && k < v->vector; k++)
+      f->result_types[results++] = ptx_register_type(v->type);
+  }
   f->result_count = results;
-  for (size_t i = 0; i < fn->input_count; i++)
-    plumb_function_add_param(
-        f, fn->inputs[i].name,
-        ptx_is_aggregate(&fn->inputs[i]) ? PLUMB_I64 : ptx_register_type(fn->inputs[i].type));
+  for (size_t i = 0; i < fn->input_count; i++) {
+    const ptx_variable *v = &fn->inputs[i];
+    bool by_address = ptx_is_aggregate(v);
+    for (uint32_t k = 0; k < (by_address ? 1 : v->vector); k++)
+      plumb_function_add_param(f, v->name, by_address ? PLUMB_I64 : ptx_register_type(v->type));
+  }
 }
 
 static const ptx_variable *parameter(const ptx_function *fn, size_t i) {
@@ -295,13 +317,13 @@ static const ptx_variable *parameter(const ptx_function *fn, size_t i) {
 static plumb_status check_parameters(ptx_decoder *d, const ptx_function *fn) {
   uint64_t total = 0;
   if (fn->output_count > 60 || fn->input_count > 500)
-    return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, fn->line, 0,
+    return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, fn->line, fn->column,
                       "`%s` has more than 500 parameters or 60 results", fn->name);
   for (size_t i = 0; i < fn->input_count + fn->output_count; i++) {
     const ptx_variable *v = parameter(fn, i);
     for (size_t j = 0; j < i; j++)
       if (strcmp(parameter(fn, j)->name, v->name) == 0 && strcmp(v->name, "_") != 0)
-        return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, fn->line, 0,
+        return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, fn->line, fn->column,
                           "`%s` has two parameters of the name `%s`", fn->name, v->name);
     if (v->unsized && fn->is_entry) return variable_fail(d, v, "a kernel parameter needs a size");
     total += variable_bytes(v);
@@ -327,11 +349,49 @@ static bool is_runtime(const char *name) {
          strncmp(name, "__assert", 8) == 0;
 }
 
+/* A symbol for a function that the module declares or defines, and its name in the
+ * program: a body that is not linked is the module's own. */
+static void declare_function(ptx_decoder *d, const ptx_function *fn) {
+  ptx_symbol *s = ptx_symbol_add(d, PTX_SYMBOL_FUNCTION, 0, fn->name);
+  s->function = fn;
+  s->link_name = fn->name;
+  if (fn->has_body && !fn->is_visible && plumb_program_find(d->program, fn->name))
+    s->link_name = plumb_arena_printf(d->arena, "%s.%zu", fn->name, d->program->function_count);
+}
+
+static plumb_status declare_aliases(ptx_decoder *d) {
+  for (size_t i = 0; i < d->module->alias_count; i++) {
+    const ptx_alias *a = &d->module->aliases[i];
+    ptx_symbol *target = ptx_symbol_find(d, 0, a->target);
+    if (!target || target->kind != PTX_SYMBOL_FUNCTION)
+      return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, a->line, a->column,
+                        "`%s` is an alias of `%s`, which is no function", a->name, a->target);
+    ptx_symbol *s = ptx_symbol_add(d, PTX_SYMBOL_FUNCTION, 0, a->name);
+    s->function = target->function;
+    s->link_name = target->link_name;
+  }
+  return PLUMB_OK;
+}
+
+/* Initialisers name symbols of the module; the program knows them by their link names. */
+static void rename_relocations(ptx_decoder *d, size_t first_global) {
+  for (size_t g = first_global; g < d->program->global_count; g++)
+    for (size_t r = 0; r < d->program->globals[g].reloc_count; r++) {
+      plumb_reloc *reloc = &d->program->globals[g].relocs[r];
+      ptx_symbol *s = ptx_symbol_find(d, 0, reloc->symbol);
+      if (s && s->kind == PTX_SYMBOL_FUNCTION)
+        reloc->symbol = s->link_name;
+      else if (s && s->kind == PTX_SYMBOL_GLOBAL)
+        reloc->symbol = d->program->globals[s->value].name;
+    }
+}
+
 plumb_status plumb_ptx_decode(plumb_program *p, const char *path, const char *text, size_t length,
                               plumb_diag *diag) {
   ptx_module module;
   PLUMB_TRY(ptx_parse(p->arena, path, text, length, &module, diag));
   ptx_decoder d = {.arena = p->arena, .program = p, .module = &module, .diag = diag};
+  size_t first_global = p->global_count;
   for (size_t i = 0; i < module.variable_count; i++)
     PLUMB_TRY(add_global(&d, &module.variables[i], module.variables[i].name));
   plumb_function **functions =
@@ -340,11 +400,15 @@ plumb_status plumb_ptx_decode(plumb_program *p, const char *path, const char *te
     const ptx_function *fn = &module.functions[i];
     if (definition(&module, fn) != fn) continue;
     PLUMB_TRY(check_parameters(&d, fn));
-    ptx_symbol_add(&d, PTX_SYMBOL_FUNCTION, 0, fn->name)->function = fn;
+    declare_function(&d, fn);
     if (!fn->has_body && is_runtime(fn->name)) continue;
-    functions[i] = plumb_function_create(p, fn->name, fn->is_entry ? PLUMB_KERNEL : PLUMB_DEVICE);
+    functions[i] = plumb_function_create(p, ptx_symbol_find(&d, 0, fn->name)->link_name,
+                                         fn->is_entry ? PLUMB_KERNEL : PLUMB_DEVICE);
+    functions[i]->weak = fn->is_weak && fn->has_body;
     signature(&d, fn, functions[i]);
   }
+  PLUMB_TRY(declare_aliases(&d));
+  rename_relocations(&d, first_global);
   for (size_t i = 0; i < module.function_count; i++)
     if (functions[i] && module.functions[i].has_body)
       PLUMB_TRY(body(&d, &module.functions[i], functions[i]));

@@ -8,13 +8,15 @@
 
 #include "ir/ptx/ast.h"
 
+enum { PTX_MAX_PACKED = 4 };
+
 /* A type suffix. Packed types hold two (or four) elements of `dtype` in `container`. */
 typedef struct ptx_type {
   const char *text;
   plumb_dtype dtype;
   plumb_dtype container;
   bool is_signed;
-  uint8_t packed; /* elements, 1 if not packed */
+  uint8_t packed; /* elements, 1 if not packed, at most PTX_MAX_PACKED */
 } ptx_type;
 
 typedef enum ptx_symbol_kind {
@@ -34,6 +36,7 @@ typedef struct ptx_symbol {
   const char *name;
   const ptx_variable *variable;
   const ptx_function *function;
+  const char *link_name; /* of a function in the program */
   const ptx_list *list;
   plumb_reg reg;
   uint64_t value;
@@ -88,6 +91,10 @@ bool ptx_done_to(ptx_decoder *d, const ptx_operand *o, plumb_dtype type, bool is
                  plumb_reg r);
 plumb_reg ptx_dst(ptx_decoder *d, size_t i, plumb_dtype type);
 bool ptx_done(ptx_decoder *d, size_t i, plumb_dtype type, bool is_signed, plumb_reg r);
+/* The elements of a vector operand, or of a vector register, or the scalar itself. */
+size_t ptx_elements(ptx_decoder *d, const ptx_operand *o, const ptx_operand **out);
+/* 2, 4 or 8 of .v2, .v4, .v8, else 1. */
+size_t ptx_vector_width(const ptx_decoder *d);
 /* Base register (i64), added offset and, where a symbol fixes it, the space. */
 typedef struct ptx_address {
   plumb_reg base;

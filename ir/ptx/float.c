@@ -33,7 +33,7 @@ static uint32_t float_flags(const ptx_decoder *d) {
 static bool map(ptx_decoder *d, plumb_op op, const plumb_reg *v, size_t count, uint32_t flags,
                 plumb_round round, uint8_t sub) {
   ptx_type t = d->types[0];
-  plumb_reg r = ptx_dst(d, 0, t.container), parts[2];
+  plumb_reg r = ptx_dst(d, 0, t.container), parts[PTX_MAX_PACKED];
   for (unsigned e = 0; e < t.packed; e++) {
     plumb_reg one[3];
     for (size_t i = 0; i < count; i++)
@@ -55,7 +55,27 @@ static bool map_operands(ptx_decoder *d, plumb_op op, size_t count, uint32_t fla
   return map(d, op, v, count, flags, round, sub);
 }
 
-/* Mixed precision (add.rn.f32.bf16) has two types: not decoded. */
+/* add, sub and fma.f32.atype: f16 or bf16 operands are widened, which is exact, and the
+ * operation is f32's (9.7.5). Of add and sub only the first operand is narrow. */
+static bool is_mixed(const ptx_decoder *d) {
+  return d->type_count == 2 && d->types[0].dtype == PLUMB_F32 &&
+         (d->types[1].dtype == PLUMB_F16 || d->types[1].dtype == PLUMB_BF16) &&
+         d->types[1].packed == 1;
+}
+
+static bool mixed(ptx_decoder *d, plumb_op op, size_t narrow, size_t count) {
+  plumb_round round;
+  uint32_t flags = float_flags(d);
+  plumb_reg v[3];
+  if (!rounding(d, &round) && op != PLUMB_OP_FMA) flags |= PLUMB_FLAG_CONTRACT;
+  for (size_t i = 0; i < count; i++) {
+    plumb_dtype t = d->types[i < narrow ? 1 : 0].dtype;
+    v[i] = ptx_src(d, i + 1, t);
+    if (i < narrow) v[i] = plumb_build_cvt(&d->b, PLUMB_F32, t, v[i], 0, PLUMB_RN);
+  }
+  return map(d, op, v, count, flags, round, 0);
+}
+
 static bool one_type(const ptx_decoder *d) {
   return d->type_count == 1;
 }
@@ -65,12 +85,16 @@ static bool is_integer(const ptx_decoder *d) {
 
 /* Without a rounding suffix the assembler may fuse; with one it may not (9.7.3.3). */
 bool ptx_emit_add(ptx_decoder *d) {
+  plumb_op op = d->s->name[0] == 's' ? PLUMB_OP_SUB : PLUMB_OP_ADD;
+  if (is_mixed(d)) return mixed(d, op, 1, 2);
   if (!one_type(d)) return false;
   if (is_integer(d)) return ptx_integer_add(d);
   plumb_round round;
   uint32_t flags = float_flags(d);
-  if (!rounding(d, &round) && plumb_dtype_is_float(d->types[0].dtype)) flags |= PLUMB_FLAG_CONTRACT;
-  return map_operands(d, d->s->name[0] == 's' ? PLUMB_OP_SUB : PLUMB_OP_ADD, 2, flags, round, 0);
+  bool is_float = plumb_dtype_is_float(d->types[0].dtype);
+  if ((flags & PLUMB_FLAG_SAT) && !is_float && !d->types[0].is_signed) return false;
+  if (!rounding(d, &round) && is_float) flags |= PLUMB_FLAG_CONTRACT;
+  return map_operands(d, op, 2, flags, round, 0);
 }
 
 bool ptx_emit_mul(ptx_decoder *d) {
@@ -84,7 +108,9 @@ bool ptx_emit_mul(ptx_decoder *d) {
 
 bool ptx_emit_fma(ptx_decoder *d) {
   plumb_round round;
-  if (!one_type(d) || ptx_has(d, "oob")) return false;
+  if (ptx_has(d, "oob")) return false;
+  if (is_mixed(d)) return mixed(d, PLUMB_OP_FMA, 2, 3);
+  if (!one_type(d)) return false;
   rounding(d, &round);
   return map_operands(d, PLUMB_OP_FMA, 3, float_flags(d), round, 0);
 }
@@ -100,15 +126,37 @@ bool ptx_emit_sign(ptx_decoder *d) {
                       float_flags(d) & PLUMB_FLAG_FTZ, PLUMB_RN, 0);
 }
 
+/* min and max of integers; .relu clamps at 0 from below (9.7.1.12). */
+static bool integer_minmax(ptx_decoder *d, bool is_min) {
+  ptx_type t = d->types[0];
+  plumb_op low = t.is_signed ? PLUMB_OP_MIN_S : PLUMB_OP_MIN_U;
+  plumb_op high = t.is_signed ? PLUMB_OP_MAX_S : PLUMB_OP_MAX_U;
+  plumb_op op = is_min ? low : high;
+  if (!ptx_has(d, "relu")) return map_operands(d, op, 2, 0, PLUMB_RN, 0);
+  if (!t.is_signed) return false;
+  plumb_reg v[2] = {ptx_src(d, 1, t.container), ptx_src(d, 2, t.container)};
+  plumb_reg r = ptx_dst(d, 0, t.container), parts[PTX_MAX_PACKED];
+  plumb_reg zero = ptx_const(d, t.dtype, 0);
+  for (unsigned e = 0; e < t.packed; e++) {
+    plumb_reg a = v[0], b = v[1];
+    if (t.packed > 1) {
+      a = ptx_extract(d, a, t.container, t.dtype, e);
+      b = ptx_extract(d, b, t.container, t.dtype, e);
+    }
+    parts[e] = t.packed > 1 ? plumb_reg_create(d->f, t.dtype) : r;
+    plumb_reg one = plumb_build2(&d->b, op, t.dtype, a, b);
+    ptx_build(d, PLUMB_OP_MAX_S, t.dtype, parts[e], (plumb_reg[]){one, zero}, 2);
+  }
+  if (t.packed > 1) ptx_pack(d, r, t.container, parts, t.dtype, t.packed);
+  return ptx_done(d, 0, t.container, t.is_signed, r);
+}
+
+/* .abs stands before the sign of .xorsign (9.7.3.11): the flags need both words. */
 bool ptx_emit_minmax(ptx_decoder *d) {
   if (!one_type(d) || d->s->operand_count < 3) return false;
   ptx_type t = d->types[0];
   bool is_min = d->s->name[1] == 'i';
-  if (!plumb_dtype_is_float(t.dtype)) {
-    plumb_op op = is_min ? (t.is_signed ? PLUMB_OP_MIN_S : PLUMB_OP_MIN_U)
-                         : (t.is_signed ? PLUMB_OP_MAX_S : PLUMB_OP_MAX_U);
-    return !ptx_has(d, "relu") && map_operands(d, op, 2, 0, PLUMB_RN, 0);
-  }
+  if (!plumb_dtype_is_float(t.dtype)) return integer_minmax(d, is_min);
   uint8_t sub = ptx_has(d, "NaN") ? PLUMB_NAN_PROPAGATE : PLUMB_NAN_DROP;
   plumb_op op = is_min ? PLUMB_OP_MIN : PLUMB_OP_MAX;
   plumb_reg v[2] = {ptx_src(d, 1, t.container), ptx_src(d, 2, t.container)};
@@ -177,5 +225,6 @@ bool ptx_emit_sqrt(ptx_decoder *d) {
 bool ptx_emit_rsqrt(ptx_decoder *d) {
   if (!one_type(d)) return false;
   bool coarse = d->types[0].dtype == PLUMB_F64 && ptx_has(d, "ftz");
+  if (!ptx_has(d, "approx")) return false;
   return approximate(d, coarse ? PLUMB_APPROX_RSQRT_FTZ_F64 : PLUMB_APPROX_RSQRT, 1);
 }

@@ -161,15 +161,29 @@ bool ptx_emit_cnot(ptx_decoder *d) {
   return ptx_done(d, 0, t, false, r);
 }
 
+/* lop3.b32 d, a, b, c, table; lop3.or.b32 d|p, a, b, c, table, q: p = (d != 0) or q. */
 bool ptx_emit_lop3(ptx_decoder *d) {
-  const ptx_operand *table = ptx_op(d, 4);
-  if (d->type_count != 1 || d->s->part_count != 1 || !table || table->kind != PTX_OPERAND_INT)
+  const ptx_operand *o = ptx_op(d, 0), *table = ptx_op(d, 4);
+  bool with_and = ptx_has(d, "and"), combined = with_and || ptx_has(d, "or");
+  if (d->type_count != 1 || !table || table->kind != PTX_OPERAND_INT) return false;
+  if (combined != (o->kind == PTX_OPERAND_PAIR) || d->s->operand_count != (combined ? 6 : 5))
     return false;
-  plumb_reg v[3];
+  const ptx_operand *to = combined ? &o->items[0] : o;
+  plumb_reg v[3], q = combined ? ptx_src(d, 5, PLUMB_I1) : PLUMB_NO_REG;
   for (size_t i = 0; i < 3; i++) v[i] = ptx_src(d, i + 1, PLUMB_I32);
-  plumb_reg r = ptx_dst(d, 0, PLUMB_I32);
+  plumb_reg r = ptx_dest(d, to, PLUMB_I32);
   ptx_build(d, PLUMB_OP_LOP3, PLUMB_I32, r, v, 3)->imm = (int64_t)(table->value & 0xff);
-  return ptx_done(d, 0, PLUMB_I32, false, r);
+  if (combined) {
+    plumb_reg some = plumb_build_cmp(&d->b, PLUMB_CMP_NE, PLUMB_I32, r, ptx_const(d, PLUMB_I32, 0));
+    plumb_reg p = ptx_dest(d, &o->items[1], PLUMB_I1);
+    ptx_build(d, with_and ? PLUMB_OP_AND : PLUMB_OP_OR, PLUMB_I1, p, (plumb_reg[]){some, q}, 2);
+    if (!ptx_done_to(d, &o->items[1], PLUMB_I1, false, p)) return false;
+  }
+  return ptx_done_to(d, to, PLUMB_I32, false, r);
+}
+
+bool ptx_emit_fns(ptx_decoder *d) {
+  return simple(d, PLUMB_OP_FNS, 3, 0);
 }
 
 /* The amount is 32 bits wide whatever the type, and clamps at the width (9.7.8.8). */

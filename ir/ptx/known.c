@@ -76,9 +76,12 @@ bool ptx_known_function(ptx_decoder *d, const char *name, const ptx_operand *res
   } else if (strcmp(name, "free") == 0 && args && args->count == 1) {
     plumb_reg address = ptx_value(d, &args->items[0], PLUMB_I64);
     plumb_build(&d->b, PLUMB_OP_FREE, PLUMB_I64, NULL, 0, &address, 1);
-  } else if (strcmp(name, "vprintf") == 0) {
-    /* Its text is no result of a kernel and is not printed; it returns a count. */
-    if (r != PLUMB_NO_REG) plumb_build_mov(&d->b, r, ptx_const(d, PLUMB_I32, 0));
+  } else if (strcmp(name, "vprintf") == 0 && args && args->count == 2) {
+    /* format and argument buffer, generic addresses (CUDA C++ Programming Guide 10.37) */
+    plumb_reg v[2] = {ptx_value(d, &args->items[0], PLUMB_I64),
+                      ptx_value(d, &args->items[1], PLUMB_I64)};
+    plumb_reg count = r != PLUMB_NO_REG ? r : plumb_reg_create(d->f, PLUMB_I32);
+    plumb_build(&d->b, PLUMB_OP_PRINT, PLUMB_I32, &count, 1, v, 2)->imm = -1;
   } else if (strcmp(name, "__assertfail") == 0 || strcmp(name, "__assert_fail") == 0) {
     ptx_guard_to_branch(d);
     plumb_inst *trap = plumb_build(&d->b, PLUMB_OP_TRAP, PLUMB_I1, NULL, 0, NULL, 0);

@@ -1,4 +1,5 @@
-/* Tokens of PTX (ISA 4.2 to 4.5). Lines starting with # are skipped. */
+/* Tokens of PTX (ISA 4.2 to 4.5). Lines starting with # (preprocessor) and with @@
+ * (debug data, 11.5.1) are skipped. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,8 @@ static plumb_status skip_space(ptx_lexer *l, plumb_diag *diag) {
       new_line(l);
     } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') {
       l->at++;
-    } else if (c == '#' && l->at == l->line_start) {
+    } else if (l->at == l->line_start &&
+               (c == '#' || (c == '@' && l->end - l->at > 1 && l->at[1] == '@'))) {
       while (l->at < l->end && *l->at != '\n') l->at++;
     } else if (c == '/' && l->end - l->at > 1 && l->at[1] == '/') {
       while (l->at < l->end && *l->at != '\n') l->at++;

@@ -72,24 +72,27 @@ void ptx_error(ptx_decoder *d, const char *what, const char *name) {
 
 bool ptx_type_find(const char *text, ptx_type *out) {
   static const ptx_type types[] = {
-      {"pred", PLUMB_I1, PLUMB_I1, false, 1},        {"b8", PLUMB_I8, PLUMB_I8, false, 1},
-      {"u8", PLUMB_I8, PLUMB_I8, false, 1},          {"s8", PLUMB_I8, PLUMB_I8, true, 1},
-      {"b16", PLUMB_I16, PLUMB_I16, false, 1},       {"u16", PLUMB_I16, PLUMB_I16, false, 1},
-      {"s16", PLUMB_I16, PLUMB_I16, true, 1},        {"b32", PLUMB_I32, PLUMB_I32, false, 1},
-      {"u32", PLUMB_I32, PLUMB_I32, false, 1},       {"s32", PLUMB_I32, PLUMB_I32, true, 1},
-      {"b64", PLUMB_I64, PLUMB_I64, false, 1},       {"u64", PLUMB_I64, PLUMB_I64, false, 1},
-      {"s64", PLUMB_I64, PLUMB_I64, true, 1},        {"b128", PLUMB_I128, PLUMB_I128, false, 1},
-      {"f16", PLUMB_F16, PLUMB_F16, false, 1},       {"bf16", PLUMB_BF16, PLUMB_BF16, false, 1},
-      {"f32", PLUMB_F32, PLUMB_F32, false, 1},       {"f64", PLUMB_F64, PLUMB_F64, false, 1},
-      {"tf32", PLUMB_TF32, PLUMB_TF32, false, 1},    {"f16x2", PLUMB_F16, PLUMB_I32, false, 2},
-      {"bf16x2", PLUMB_BF16, PLUMB_I32, false, 2},   {"f32x2", PLUMB_F32, PLUMB_I64, false, 2},
-      {"u16x2", PLUMB_I16, PLUMB_I32, false, 2},     {"s16x2", PLUMB_I16, PLUMB_I32, true, 2},
-      {"e4m3x2", PLUMB_E4M3, PLUMB_I16, false, 2},   {"e5m2x2", PLUMB_E5M2, PLUMB_I16, false, 2},
-      {"e2m3x2", PLUMB_E2M3, PLUMB_I16, false, 2},   {"e3m2x2", PLUMB_E3M2, PLUMB_I16, false, 2},
-      {"e2m1x2", PLUMB_E2M1, PLUMB_I8, false, 2},    {"ue8m0x2", PLUMB_UE8M0, PLUMB_I16, false, 2},
-      {"e4m3", PLUMB_E4M3, PLUMB_E4M3, false, 1},    {"e5m2", PLUMB_E5M2, PLUMB_E5M2, false, 1},
-      {"texref", PLUMB_I64, PLUMB_I64, false, 1},    {"surfref", PLUMB_I64, PLUMB_I64, false, 1},
-      {"samplerref", PLUMB_I64, PLUMB_I64, false, 1}};
+      {"pred", PLUMB_I1, PLUMB_I1, false, 1},      {"b8", PLUMB_I8, PLUMB_I8, false, 1},
+      {"u8", PLUMB_I8, PLUMB_I8, false, 1},        {"s8", PLUMB_I8, PLUMB_I8, true, 1},
+      {"b16", PLUMB_I16, PLUMB_I16, false, 1},     {"u16", PLUMB_I16, PLUMB_I16, false, 1},
+      {"s16", PLUMB_I16, PLUMB_I16, true, 1},      {"b32", PLUMB_I32, PLUMB_I32, false, 1},
+      {"u32", PLUMB_I32, PLUMB_I32, false, 1},     {"s32", PLUMB_I32, PLUMB_I32, true, 1},
+      {"b64", PLUMB_I64, PLUMB_I64, false, 1},     {"u64", PLUMB_I64, PLUMB_I64, false, 1},
+      {"s64", PLUMB_I64, PLUMB_I64, true, 1},      {"b128", PLUMB_I128, PLUMB_I128, false, 1},
+      {"f16", PLUMB_F16, PLUMB_F16, false, 1},     {"bf16", PLUMB_BF16, PLUMB_BF16, false, 1},
+      {"f32", PLUMB_F32, PLUMB_F32, false, 1},     {"f64", PLUMB_F64, PLUMB_F64, false, 1},
+      {"tf32", PLUMB_TF32, PLUMB_TF32, false, 1},  {"f16x2", PLUMB_F16, PLUMB_I32, false, 2},
+      {"bf16x2", PLUMB_BF16, PLUMB_I32, false, 2}, {"f32x2", PLUMB_F32, PLUMB_I64, false, 2},
+      {"u16x2", PLUMB_I16, PLUMB_I32, false, 2},   {"s16x2", PLUMB_I16, PLUMB_I32, true, 2},
+      {"e4m3x2", PLUMB_E4M3, PLUMB_I16, false, 2}, {"e5m2x2", PLUMB_E5M2, PLUMB_I16, false, 2},
+      {"e2m3x2", PLUMB_E2M3, PLUMB_I16, false, 2}, {"e3m2x2", PLUMB_E3M2, PLUMB_I16, false, 2},
+      {"e2m1x2", PLUMB_E2M1, PLUMB_I8, false, 2},  {"ue8m0x2", PLUMB_UE8M0, PLUMB_I16, false, 2},
+      {"e4m3x4", PLUMB_E4M3, PLUMB_I32, false, 4}, {"e5m2x4", PLUMB_E5M2, PLUMB_I32, false, 4},
+      {"e2m3x4", PLUMB_E2M3, PLUMB_I32, false, 4}, {"e3m2x4", PLUMB_E3M2, PLUMB_I32, false, 4},
+      {"e2m1x4", PLUMB_E2M1, PLUMB_I16, false, 4}, {"u8x4", PLUMB_I8, PLUMB_I32, false, 4},
+      {"s8x4", PLUMB_I8, PLUMB_I32, true, 4},      {"e4m3", PLUMB_E4M3, PLUMB_E4M3, false, 1},
+      {"e5m2", PLUMB_E5M2, PLUMB_E5M2, false, 1},  {"texref", PLUMB_I64, PLUMB_I64, false, 1},
+      {"surfref", PLUMB_I64, PLUMB_I64, false, 1}, {"samplerref", PLUMB_I64, PLUMB_I64, false, 1}};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (strcmp(types[i].text, text) == 0) {
       *out = types[i];
@@ -133,11 +136,15 @@ plumb_reg ptx_resize(ptx_decoder *d, plumb_reg r, plumb_dtype from, plumb_dtype 
                          is_signed ? PLUMB_FLAG_SRC_SIGNED | PLUMB_FLAG_DST_SIGNED : 0u, PLUMB_RN);
 }
 
+/* fp6 has two zero bits above it, fp4 has none (9.7.9.21). */
+static unsigned stride(plumb_dtype element) {
+  unsigned bits = plumb_dtype_table[element].bits;
+  return bits == 6 ? 8 : bits;
+}
+
 plumb_reg ptx_extract(ptx_decoder *d, plumb_reg r, plumb_dtype container, plumb_dtype element,
                       unsigned i) {
-  unsigned bits = plumb_dtype_table[element].bits < 8 && container != PLUMB_I8
-                      ? 8u
-                      : plumb_dtype_table[element].bits;
+  unsigned bits = stride(element);
   if (i) r = plumb_build2(&d->b, PLUMB_OP_SHR_U, container, r, ptx_const(d, container, i * bits));
   plumb_dtype piece = ptx_int_type(plumb_dtype_bytes(element));
   r = ptx_resize(d, r, container, piece, false);
@@ -147,9 +154,7 @@ plumb_reg ptx_extract(ptx_decoder *d, plumb_reg r, plumb_dtype container, plumb_
 
 void ptx_pack(ptx_decoder *d, plumb_reg result, plumb_dtype container, const plumb_reg *elements,
               plumb_dtype element, unsigned count) {
-  unsigned bits = plumb_dtype_table[element].bits < 8 && container != PLUMB_I8
-                      ? 8u
-                      : plumb_dtype_table[element].bits;
+  unsigned bits = stride(element);
   plumb_dtype piece = ptx_int_type(plumb_dtype_bytes(element));
   plumb_reg all = ptx_resize(d, elements[0], piece, container, false);
   for (unsigned i = 1; i < count; i++) {
@@ -213,7 +218,7 @@ static plumb_reg symbol_address(ptx_decoder *d, const ptx_symbol *s) {
     case PTX_SYMBOL_PARAM:
       return ptx_const(d, PLUMB_I64, s->value);
     case PTX_SYMBOL_FUNCTION:
-      return function_address(d, s->name);
+      return function_address(d, s->link_name);
     default:
       return PLUMB_NO_REG;
   }
@@ -224,7 +229,9 @@ static ptx_symbol *component(ptx_decoder *d, const char *name, unsigned *out_ind
   *out_index = 0;
   if (!dot) return ptx_symbol_find(d, d->s->scope, name);
   const char *letters = strchr("xyzw", dot[1]) ? "xyzw" : "rgba";
-  *out_index = (unsigned)(strchr(letters, dot[1]) - letters);
+  /* ptx_elements names the elements beyond the fourth by their numbers. */
+  *out_index = dot[1] >= '0' && dot[1] <= '9' ? (unsigned)(dot[1] - '0')
+                                              : (unsigned)(strchr(letters, dot[1]) - letters);
   char *stem = plumb_arena_copy_text(d->arena, name, (size_t)(dot - name));
   ptx_symbol *s = ptx_symbol_find(d, d->s->scope, stem);
   return s && s->kind == PTX_SYMBOL_REG && *out_index < s->variable->vector ? s : NULL;
@@ -253,7 +260,9 @@ static plumb_reg name_value(ptx_decoder *d, const ptx_operand *o, plumb_dtype *o
     *out_type = plumb_reg_type(d->f, s->reg);
     if (index == 0 && s->variable && s->variable->vector > 1 && !strchr(o->name, '.'))
       d->unknown = true;
-    return s->reg + index;
+    if (!o->value) return s->reg + index;
+    return plumb_build2(&d->b, PLUMB_OP_ADD, *out_type, s->reg + index,
+                        ptx_const(d, *out_type, o->value));
   }
   plumb_reg r = symbol_address(d, s);
   if (r == PLUMB_NO_REG) d->unknown = true;
@@ -308,6 +317,27 @@ plumb_reg ptx_value(ptx_decoder *d, const ptx_operand *o, plumb_dtype type) {
   unsigned have = plumb_dtype_bytes(declared), want = plumb_dtype_bytes(type);
   if (have == want) return r;
   return ptx_resize(d, r, ptx_int_type(have), ptx_int_type(want), false);
+}
+
+size_t ptx_elements(ptx_decoder *d, const ptx_operand *o, const ptx_operand **out) {
+  *out = o;
+  if (!o) return 0;
+  if (o->kind == PTX_OPERAND_VECTOR) {
+    *out = o->items;
+    return o->count;
+  }
+  ptx_symbol *s = o->kind == PTX_OPERAND_NAME ? ptx_symbol_find(d, d->s->scope, o->name) : NULL;
+  if (!s || s->kind != PTX_SYMBOL_REG || !s->variable || s->variable->vector < 2) return 1;
+  ptx_operand *items = PLUMB_NEW_ARRAY(d->arena, ptx_operand, s->variable->vector);
+  for (uint32_t i = 0; i < s->variable->vector; i++)
+    items[i] = (ptx_operand){.kind = PTX_OPERAND_NAME,
+                             .name = plumb_arena_printf(d->arena, "%s.%u", o->name, i)};
+  *out = items;
+  return s->variable->vector;
+}
+
+size_t ptx_vector_width(const ptx_decoder *d) {
+  return ptx_has(d, "v2") ? 2 : ptx_has(d, "v4") ? 4 : ptx_has(d, "v8") ? 8 : 1;
 }
 
 plumb_reg ptx_src(ptx_decoder *d, size_t i, plumb_dtype type) {

@@ -24,215 +24,12 @@ plumb_status ptx_parser_expect(ptx_parser *p, char c) {
   return ptx_parser_fail(p, (char[]){'`', c, '`', 0});
 }
 
-plumb_status ptx_parser_int(ptx_parser *p, uint64_t *out_value) {
-  bool minus = false;
-  while (ptx_parser_at(p, '-')) {
-    minus = !minus;
-    PLUMB_TRY(ptx_parser_advance(p));
-  }
-  if (p->token.kind != PTX_INT) return ptx_parser_fail(p, "an integer");
-  *out_value = minus ? 0 - p->token.value : p->token.value;
-  return ptx_parser_advance(p);
-}
-
-uint32_t ptx_type_bytes(const char *t) {
-  static const struct {
-    const char *text;
-    uint32_t bytes;
-  } rows[] = {{"pred", 1},       {"b8", 1},     {"u8", 1},   {"s8", 1},    {"b16", 2},
-              {"u16", 2},        {"s16", 2},    {"f16", 2},  {"bf16", 2},  {"b32", 4},
-              {"u32", 4},        {"s32", 4},    {"f32", 4},  {"f16x2", 4}, {"bf16x2", 4},
-              {"tf32", 4},       {"b64", 8},    {"u64", 8},  {"s64", 8},   {"f64", 8},
-              {"f32x2", 8},      {"b128", 16},  {"e4m3", 1}, {"e5m2", 1},  {"texref", 8},
-              {"samplerref", 8}, {"surfref", 8}};
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (strcmp(rows[i].text, t) == 0) return rows[i].bytes;
-  return 0;
-}
-
 static uint32_t scope_create(ptx_parser *p, uint32_t parent) {
   ptx_module *m = p->module;
   m->scope_parents = plumb_arena_grow(p->arena, m->scope_parents, &m->scope_capacity,
                                       m->scope_count + 1, sizeof *m->scope_parents);
   m->scope_parents[m->scope_count] = parent;
   return (uint32_t)m->scope_count++;
-}
-
-static bool space_of(const ptx_parser *p, ptx_space *out) {
-  static const char *const names[] = {"reg", "param", "local", "shared", "global", "const"};
-  for (int i = 0; i < 6; i++)
-    if (ptx_parser_at_dot(p, names[i])) {
-      *out = (ptx_space)i;
-      return true;
-    }
-  return false;
-}
-
-/* The attributes between the state space and the name: .align 8 .v2 .u32 .ptr ... */
-static plumb_status variable_type(ptx_parser *p, ptx_variable *v) {
-  v->vector = 1;
-  while (p->token.kind == PTX_DOT) {
-    char *word = ptx_parser_text(p);
-    PLUMB_TRY(ptx_parser_advance(p));
-    if (strcmp(word, "align") == 0) {
-      if (p->token.kind != PTX_INT || !p->token.value || p->token.value > 4096 ||
-          (p->token.value & (p->token.value - 1)))
-        return ptx_parser_fail(p, "an alignment that is a power of two up to 4096");
-      if (!v->type) v->align = (uint32_t)p->token.value; /* else of what .ptr points to */
-      PLUMB_TRY(ptx_parser_advance(p));
-    } else if (strcmp(word, "v2") == 0 || strcmp(word, "v4") == 0) {
-      v->vector = word[1] == '2' ? 2 : 4;
-    } else if (strcmp(word, "attribute") == 0) {
-      while (!ptx_parser_at(p, ')') && p->token.kind != PTX_END) PLUMB_TRY(ptx_parser_advance(p));
-      PLUMB_TRY(ptx_parser_expect(p, ')'));
-    } else if (ptx_type_bytes(word)) {
-      v->type = word;
-    } else if (strcmp(word, "ptr") && strcmp(word, "global") && strcmp(word, "shared") &&
-               strcmp(word, "const") && strcmp(word, "local") && strncmp(word, "shared::", 8)) {
-      return plumb_fail(p->diag, PLUMB_BAD_INPUT, p->lexer.path, p->token.line, p->token.column,
-                        "`.%s` is no type of PTX", word);
-    }
-  }
-  if (!v->type) return ptx_parser_fail(p, "a type such as .u32");
-  return PLUMB_OK;
-}
-
-static plumb_status dimensions(ptx_parser *p, ptx_variable *v) {
-  v->elements = 1;
-  while (ptx_parser_at(p, '[')) {
-    v->is_array = true;
-    PLUMB_TRY(ptx_parser_advance(p));
-    if (ptx_parser_at(p, ']')) {
-      v->unsized = true;
-    } else {
-      uint64_t n;
-      PLUMB_TRY(ptx_parser_int(p, &n));
-      if (__builtin_mul_overflow(v->elements, n, &v->elements) || v->elements > (1ull << 40))
-        return ptx_parser_fail(p, "an array of less than 2^40 elements before");
-    }
-    PLUMB_TRY(ptx_parser_expect(p, ']'));
-  }
-  return PLUMB_OK;
-}
-
-static plumb_status init_value(ptx_parser *p, const char *type, ptx_init *out) {
-  bool minus = false;
-  *out = (ptx_init){0};
-  while (ptx_parser_at(p, '-')) {
-    minus = !minus;
-    PLUMB_TRY(ptx_parser_advance(p));
-  }
-  ptx_token_kind kind = p->token.kind;
-  if (kind == PTX_INT || kind == PTX_F32 || kind == PTX_F64) {
-    out->bits = p->token.value;
-    if (kind == PTX_INT && minus) out->bits = 0 - out->bits;
-    if (kind == PTX_F32 && minus) out->bits ^= 1ull << 31;
-    if (kind == PTX_F64 && minus) out->bits ^= 1ull << 63;
-    if (kind == PTX_F64 && ptx_type_bytes(type) == 4) {
-      double d;
-      memcpy(&d, &out->bits, sizeof d);
-      out->bits = plumb_dtype_from_double(PLUMB_F32, d);
-    }
-    PLUMB_TRY(ptx_parser_advance(p));
-    if (kind != PTX_INT || !ptx_parser_at(p, '(')) return PLUMB_OK;
-    out->mask = out->bits; /* 0xFF00(symbol): one byte of an address (5.4.4) */
-    out->bits = 0;
-    PLUMB_TRY(ptx_parser_advance(p));
-    ptx_init inner;
-    if (p->token.kind != PTX_NAME) return ptx_parser_fail(p, "a symbol");
-    PLUMB_TRY(init_value(p, type, &inner));
-    out->symbol = inner.symbol, out->generic = inner.generic, out->bits = inner.bits;
-    return ptx_parser_expect(p, ')');
-  }
-  if (kind != PTX_NAME) return ptx_parser_fail(p, "a value");
-  out->symbol = ptx_parser_text(p);
-  PLUMB_TRY(ptx_parser_advance(p));
-  if (strcmp(out->symbol, "generic") == 0 && ptx_parser_at(p, '(')) {
-    out->generic = true;
-    PLUMB_TRY(ptx_parser_advance(p));
-    if (p->token.kind != PTX_NAME) return ptx_parser_fail(p, "a symbol");
-    out->symbol = ptx_parser_text(p);
-    PLUMB_TRY(ptx_parser_advance(p));
-    PLUMB_TRY(ptx_parser_expect(p, ')'));
-  }
-  while (ptx_parser_at(p, '+') || ptx_parser_at(p, '-')) {
-    bool less = ptx_parser_at(p, '-');
-    PLUMB_TRY(ptx_parser_advance(p));
-    uint64_t v;
-    PLUMB_TRY(ptx_parser_int(p, &v));
-    out->bits += less ? 0 - v : v;
-  }
-  return PLUMB_OK;
-}
-
-/* Nested braces of arrays of arrays are flattened; each row must be complete. */
-static plumb_status initialiser(ptx_parser *p, ptx_variable *v) {
-  size_t capacity = 0;
-  int depth = 0;
-  do {
-    if (ptx_parser_at(p, '{')) {
-      depth++;
-      PLUMB_TRY(ptx_parser_advance(p));
-    } else if (ptx_parser_at(p, '}')) {
-      depth--;
-      PLUMB_TRY(ptx_parser_advance(p));
-    } else if (ptx_parser_at(p, ',')) {
-      PLUMB_TRY(ptx_parser_advance(p));
-    } else {
-      v->inits =
-          plumb_arena_grow(p->arena, v->inits, &capacity, v->init_count + 1, sizeof *v->inits);
-      PLUMB_TRY(init_value(p, v->type, &v->inits[v->init_count++]));
-    }
-  } while (depth > 0);
-  return PLUMB_OK;
-}
-
-static plumb_status declarators(ptx_parser *p, const ptx_variable *base, ptx_variable **list,
-                                size_t *count, size_t *capacity) {
-  for (;;) {
-    ptx_variable v = *base;
-    v.line = p->token.line;
-    if (p->token.kind != PTX_NAME) return ptx_parser_fail(p, "a name");
-    v.name = ptx_parser_text(p);
-    PLUMB_TRY(ptx_parser_advance(p));
-    if (ptx_parser_at(p, '<')) {
-      PLUMB_TRY(ptx_parser_advance(p));
-      PLUMB_TRY(ptx_parser_int(p, &v.range));
-      PLUMB_TRY(ptx_parser_expect(p, '>'));
-    }
-    PLUMB_TRY(dimensions(p, &v));
-    if (ptx_parser_at(p, '=')) {
-      PLUMB_TRY(ptx_parser_advance(p));
-      PLUMB_TRY(initialiser(p, &v));
-      if (v.unsized) v.elements = v.init_count, v.unsized = false;
-    }
-    *list = plumb_arena_grow(p->arena, *list, capacity, *count + 1, sizeof v);
-    (*list)[(*count)++] = v;
-    if (!ptx_parser_at(p, ',')) return ptx_parser_expect(p, ';');
-    PLUMB_TRY(ptx_parser_advance(p));
-  }
-}
-
-static plumb_status parameters(ptx_parser *p, uint32_t scope, ptx_variable **list, size_t *count) {
-  size_t capacity = 0;
-  PLUMB_TRY(ptx_parser_expect(p, '('));
-  while (!ptx_parser_at(p, ')')) {
-    ptx_variable v = {.scope = scope, .line = p->token.line};
-    if (!space_of(p, &v.space)) return ptx_parser_fail(p, "a parameter");
-    PLUMB_TRY(ptx_parser_advance(p));
-    PLUMB_TRY(variable_type(p, &v));
-    if (p->token.kind != PTX_NAME) return ptx_parser_fail(p, "a parameter's name");
-    v.name = ptx_parser_text(p);
-    PLUMB_TRY(ptx_parser_advance(p));
-    PLUMB_TRY(dimensions(p, &v));
-    *list = plumb_arena_grow(p->arena, *list, &capacity, *count + 1, sizeof v);
-    (*list)[(*count)++] = v;
-    if (ptx_parser_at(p, ','))
-      PLUMB_TRY(ptx_parser_advance(p));
-    else if (!ptx_parser_at(p, ')'))
-      return ptx_parser_fail(p, "`,` or `)`");
-  }
-  return ptx_parser_advance(p);
 }
 
 /* .loc file line column [, function_name label, inlined_at file line column] */
@@ -306,6 +103,23 @@ static plumb_status triple(ptx_parser *p, uint64_t out[3]) {
   return PLUMB_OK;
 }
 
+static plumb_status alias(ptx_parser *p) {
+  ptx_module *m = p->module;
+  ptx_alias a = {.line = p->token.line, .column = p->token.column};
+  PLUMB_TRY(ptx_parser_advance(p));
+  if (p->token.kind != PTX_NAME) return ptx_parser_fail(p, "an alias");
+  a.name = ptx_parser_text(p);
+  PLUMB_TRY(ptx_parser_advance(p));
+  PLUMB_TRY(ptx_parser_expect(p, ','));
+  if (p->token.kind != PTX_NAME) return ptx_parser_fail(p, "the function that it names");
+  a.target = ptx_parser_text(p);
+  PLUMB_TRY(ptx_parser_advance(p));
+  m->aliases =
+      plumb_arena_grow(p->arena, m->aliases, &m->alias_capacity, m->alias_count + 1, sizeof a);
+  m->aliases[m->alias_count++] = a;
+  return ptx_parser_expect(p, ';');
+}
+
 /* Directives that may stand at module level and in a body alike. */
 static plumb_status common_directive(ptx_parser *p, bool *out_known) {
   *out_known = true;
@@ -318,7 +132,8 @@ static plumb_status common_directive(ptx_parser *p, bool *out_known) {
     return file(p);
   }
   if (ptx_parser_at_dot(p, "section")) return section(p);
-  if (ptx_parser_at_dot(p, "pragma") || ptx_parser_at_dot(p, "alias")) {
+  if (ptx_parser_at_dot(p, "alias")) return alias(p);
+  if (ptx_parser_at_dot(p, "pragma")) {
     while (!ptx_parser_at(p, ';')) {
       if (p->token.kind == PTX_END) return ptx_parser_fail(p, "`;`");
       PLUMB_TRY(ptx_parser_advance(p));
@@ -335,9 +150,12 @@ static plumb_status list_directive(ptx_parser *p, ptx_function *f, const char *n
   bool prototype = ptx_parser_at_dot(p, "callprototype");
   PLUMB_TRY(ptx_parser_advance(p));
   if (prototype) {
-    if (ptx_parser_at(p, '(')) PLUMB_TRY(parameters(p, scope, &list.outputs, &list.output_count));
-    PLUMB_TRY(ptx_parser_advance(p)); /* `_` */
-    if (ptx_parser_at(p, '(')) PLUMB_TRY(parameters(p, scope, &list.inputs, &list.input_count));
+    if (ptx_parser_at(p, '('))
+      PLUMB_TRY(ptx_parse_parameters(p, scope, &list.outputs, &list.output_count));
+    if (p->token.kind != PTX_NAME) return ptx_parser_fail(p, "`_`");
+    PLUMB_TRY(ptx_parser_advance(p));
+    if (ptx_parser_at(p, '('))
+      PLUMB_TRY(ptx_parse_parameters(p, scope, &list.inputs, &list.input_count));
     while (p->token.kind == PTX_DOT) {
       PLUMB_TRY(ptx_parser_advance(p));
       if (p->token.kind == PTX_INT) PLUMB_TRY(ptx_parser_advance(p));
@@ -403,10 +221,13 @@ static plumb_status body(ptx_parser *p, ptx_function *f) {
     } else if (p->token.kind == PTX_DOT) {
       PLUMB_TRY(common_directive(p, &known));
       if (known) continue;
-      if (!space_of(p, &v.space)) return ptx_parser_fail(p, "a directive of a function body");
+      PLUMB_TRY(ptx_parse_linkage(p, &v));
+      if (!ptx_parse_space(p, &v.space))
+        return ptx_parser_fail(p, "a directive of a function body");
       PLUMB_TRY(ptx_parser_advance(p));
-      PLUMB_TRY(variable_type(p, &v));
-      PLUMB_TRY(declarators(p, &v, &f->variables, &f->variable_count, &f->variable_capacity));
+      PLUMB_TRY(ptx_parse_variable_type(p, &v));
+      PLUMB_TRY(
+          ptx_parse_declarators(p, &v, &f->variables, &f->variable_count, &f->variable_capacity));
     } else if (p->token.kind == PTX_NAME || ptx_parser_at(p, '@')) {
       PLUMB_TRY(label_or_instruction(p, f, scope));
     } else {
@@ -440,21 +261,30 @@ static plumb_status function_directives(ptx_parser *p, ptx_function *f) {
   return PLUMB_OK;
 }
 
-static plumb_status function(ptx_parser *p, bool is_entry, bool is_weak) {
+static plumb_status function(ptx_parser *p, bool is_entry, const ptx_variable *linkage) {
   ptx_module *m = p->module;
-  ptx_function f = {.is_entry = is_entry, .is_weak = is_weak, .line = p->token.line};
+  ptx_function f = {.is_entry = is_entry,
+                    .is_weak = linkage->is_weak,
+                    .is_visible = is_entry || linkage->is_visible || linkage->external,
+                    .line = p->token.line,
+                    .column = p->token.column};
   p->source = (ptx_source){0};
   f.scope = scope_create(p, 0);
   PLUMB_TRY(ptx_parser_advance(p));
-  if (ptx_parser_at_dot(p, "attribute")) {
-    while (!ptx_parser_at(p, ')') && p->token.kind != PTX_END) PLUMB_TRY(ptx_parser_advance(p));
-    PLUMB_TRY(ptx_parser_expect(p, ')'));
+  while (p->token.kind == PTX_DOT) { /* .attribute(...), .noreturn */
+    bool noreturn = ptx_parser_at_dot(p, "noreturn");
+    if (!noreturn && !ptx_parser_at_dot(p, "attribute"))
+      return ptx_parser_fail(p, "a function's name");
+    f.noreturn |= noreturn;
+    PLUMB_TRY(ptx_parser_advance(p));
+    if (!noreturn) PLUMB_TRY(ptx_parse_attribute(p));
   }
-  if (ptx_parser_at(p, '(')) PLUMB_TRY(parameters(p, f.scope, &f.outputs, &f.output_count));
+  if (ptx_parser_at(p, '('))
+    PLUMB_TRY(ptx_parse_parameters(p, f.scope, &f.outputs, &f.output_count));
   if (p->token.kind != PTX_NAME) return ptx_parser_fail(p, "a function's name");
   f.name = ptx_parser_text(p);
   PLUMB_TRY(ptx_parser_advance(p));
-  if (ptx_parser_at(p, '(')) PLUMB_TRY(parameters(p, f.scope, &f.inputs, &f.input_count));
+  if (ptx_parser_at(p, '(')) PLUMB_TRY(ptx_parse_parameters(p, f.scope, &f.inputs, &f.input_count));
   PLUMB_TRY(function_directives(p, &f));
   if (ptx_parser_at(p, ';'))
     PLUMB_TRY(ptx_parser_advance(p));
@@ -468,6 +298,34 @@ static plumb_status function(ptx_parser *p, bool is_entry, bool is_weak) {
   return PLUMB_OK;
 }
 
+/* .version, .target and .address_size (11.1): which code the module may hold. A newer
+ * version and any target are taken: only an unknown instruction is unsupported. */
+static plumb_status module_head(ptx_parser *p) {
+  bool is_size = ptx_parser_at_dot(p, "address_size");
+  bool is_version = ptx_parser_at_dot(p, "version");
+  PLUMB_TRY(ptx_parser_advance(p));
+  if (is_size && (p->token.kind != PTX_INT || p->token.value != 64))
+    return ptx_parser_fail(p, "an address size of 64");
+  if (is_version && p->token.kind != PTX_F64 && p->token.kind != PTX_INT)
+    return ptx_parser_fail(p, "a version such as 9.0");
+  if (is_size || is_version) return ptx_parser_advance(p);
+  for (;;) {
+    if (p->token.kind != PTX_NAME) return ptx_parser_fail(p, "a target such as sm_90");
+    PLUMB_TRY(ptx_parser_advance(p));
+    if (!ptx_parser_at(p, ',')) return PLUMB_OK;
+    PLUMB_TRY(ptx_parser_advance(p));
+  }
+}
+
+/* .const[2]: the bank of PTX before 2.2 (5.1.3). */
+static plumb_status const_bank(ptx_parser *p) {
+  uint64_t bank;
+  if (!ptx_parser_at(p, '[')) return PLUMB_OK;
+  PLUMB_TRY(ptx_parser_advance(p));
+  PLUMB_TRY(ptx_parser_int(p, &bank));
+  return ptx_parser_expect(p, ']');
+}
+
 static plumb_status module_item(ptx_parser *p) {
   ptx_module *m = p->module;
   ptx_variable v = {0};
@@ -475,30 +333,19 @@ static plumb_status module_item(ptx_parser *p) {
   PLUMB_TRY(common_directive(p, &known));
   if (known) return PLUMB_OK;
   if (ptx_parser_at_dot(p, "version") || ptx_parser_at_dot(p, "target") ||
-      ptx_parser_at_dot(p, "address_size")) {
-    bool size = ptx_parser_at_dot(p, "address_size");
-    int line = p->token.line;
-    PLUMB_TRY(ptx_parser_advance(p));
-    if (size && p->token.kind == PTX_INT && p->token.value != 64)
-      return ptx_parser_fail(p, "an address size of 64");
-    while (p->token.line == line && p->token.kind != PTX_END) PLUMB_TRY(ptx_parser_advance(p));
-    return PLUMB_OK;
-  }
-  while (ptx_parser_at_dot(p, "visible") || ptx_parser_at_dot(p, "extern") ||
-         ptx_parser_at_dot(p, "weak") || ptx_parser_at_dot(p, "common")) {
-    v.external |= ptx_parser_at_dot(p, "extern");
-    v.is_weak |= ptx_parser_at_dot(p, "weak") || ptx_parser_at_dot(p, "common");
-    PLUMB_TRY(ptx_parser_advance(p));
-  }
+      ptx_parser_at_dot(p, "address_size"))
+    return module_head(p);
+  PLUMB_TRY(ptx_parse_linkage(p, &v));
   if (ptx_parser_at_dot(p, "entry") || ptx_parser_at_dot(p, "func"))
-    return function(p, ptx_parser_at_dot(p, "entry"), v.is_weak);
+    return function(p, ptx_parser_at_dot(p, "entry"), &v);
   if (ptx_parser_at_dot(p, "tex"))
     v.space = PTX_GLOBAL;
-  else if (!space_of(p, &v.space) || v.space == PTX_PARAM)
+  else if (!ptx_parse_space(p, &v.space) || v.space == PTX_PARAM)
     return ptx_parser_fail(p, "a directive of a PTX module");
   PLUMB_TRY(ptx_parser_advance(p));
-  PLUMB_TRY(variable_type(p, &v));
-  return declarators(p, &v, &m->variables, &m->variable_count, &m->variable_capacity);
+  if (v.space == PTX_CONST) PLUMB_TRY(const_bank(p));
+  PLUMB_TRY(ptx_parse_variable_type(p, &v));
+  return ptx_parse_declarators(p, &v, &m->variables, &m->variable_count, &m->variable_capacity);
 }
 
 plumb_status ptx_parse(plumb_arena *arena, const char *path, const char *text, size_t length,

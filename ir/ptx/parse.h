@@ -1,4 +1,4 @@
-/* What parse.c and parse_operand.c share; private to ir/ptx. */
+/* What parse.c and the files parse_....c share; private to ir/ptx. */
 #ifndef PLUMB_IR_PTX_PARSE_H
 #define PLUMB_IR_PTX_PARSE_H
 
@@ -27,8 +27,22 @@ static inline bool ptx_parser_at_dot(const ptx_parser *p, const char *word) {
 }
 plumb_status ptx_parser_expect(ptx_parser *p, char c);
 char *ptx_parser_text(ptx_parser *p);
-/* An integer constant expression of + - over constants (4.5.6 is used by hand only). */
+/* An integer constant expression (4.5.6); its products, before a sign; one integer. */
+plumb_status ptx_parser_constant(ptx_parser *p, uint64_t *out_value);
+plumb_status ptx_parser_term(ptx_parser *p, uint64_t *out_value);
 plumb_status ptx_parser_int(ptx_parser *p, uint64_t *out_value);
+
+/* Declarations (parse_variable.c). The state space at the current token; the words
+ * between it and the name; `name[n] = {...}, ...;`; `(.param .u32 a, ...)`; .visible and
+ * its like; the parentheses of .attribute, which change no value (5.4.8). */
+bool ptx_parse_space(const ptx_parser *p, ptx_space *out);
+plumb_status ptx_parse_variable_type(ptx_parser *p, ptx_variable *v);
+plumb_status ptx_parse_declarators(ptx_parser *p, const ptx_variable *base, ptx_variable **list,
+                                   size_t *count, size_t *capacity);
+plumb_status ptx_parse_parameters(ptx_parser *p, uint32_t scope, ptx_variable **list,
+                                  size_t *count);
+plumb_status ptx_parse_linkage(ptx_parser *p, ptx_variable *v);
+plumb_status ptx_parse_attribute(ptx_parser *p);
 
 /* `depth` bounds nesting. */
 plumb_status ptx_parse_operand(ptx_parser *p, int depth, ptx_operand *out);

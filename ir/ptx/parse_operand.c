@@ -32,25 +32,20 @@ static plumb_status address(ptx_parser *p, int depth, ptx_operand *out) {
   return PLUMB_OK;
 }
 
-static plumb_status signed_number(ptx_parser *p, ptx_operand *out) {
-  bool minus = false;
-  while (ptx_parser_at(p, '-') || ptx_parser_at(p, '+')) {
-    minus ^= ptx_parser_at(p, '-');
-    PLUMB_TRY(ptx_parser_advance(p));
-  }
-  out->value = p->token.value;
+static plumb_status number(ptx_parser *p, bool minus, ptx_operand *out) {
   switch (p->token.kind) {
     case PTX_INT:
       out->kind = PTX_OPERAND_INT;
+      PLUMB_TRY(ptx_parser_constant(p, &out->value));
       if (minus) out->value = 0 - out->value;
-      break;
+      return PLUMB_OK;
     case PTX_F32:
       out->kind = PTX_OPERAND_F32;
-      if (minus) out->value ^= 1ull << 31;
+      out->value = p->token.value ^ (minus ? 1ull << 31 : 0);
       break;
     case PTX_F64:
       out->kind = PTX_OPERAND_F64;
-      if (minus) out->value ^= 1ull << 63;
+      out->value = p->token.value ^ (minus ? 1ull << 63 : 0);
       break;
     default:
       return ptx_parser_fail(p, "an operand");
@@ -58,18 +53,42 @@ static plumb_status signed_number(ptx_parser *p, ptx_operand *out) {
   return ptx_parser_advance(p);
 }
 
+/* What follows a name or an address without a space: `.x` of a vector register (6.4.2),
+ * the part selector of a video instruction (9.7.18) or `.unified` of a load. */
+static plumb_status part(ptx_parser *p, ptx_operand *out) {
+  if (p->token.kind != PTX_DOT || !p->token.adjacent) return PLUMB_OK;
+  if (out->kind == PTX_OPERAND_NAME && p->token.length == 1 && strchr("xyzwrgba", *p->token.text))
+    out->name = plumb_arena_printf(p->arena, "%s.%c", out->name, *p->token.text);
+  else
+    out->part = ptx_parser_text(p);
+  return ptx_parser_advance(p);
+}
+
 static plumb_status named(ptx_parser *p, ptx_operand *out) {
   out->kind = PTX_OPERAND_NAME;
   out->name = ptx_parser_text(p);
   PLUMB_TRY(ptx_parser_advance(p));
+  PLUMB_TRY(part(p, out));
   while (ptx_parser_at(p, '+') || ptx_parser_at(p, '-')) {
     bool minus = ptx_parser_at(p, '-');
     PLUMB_TRY(ptx_parser_advance(p));
     uint64_t value;
-    PLUMB_TRY(ptx_parser_int(p, &value));
+    PLUMB_TRY(ptx_parser_term(p, &value));
     out->value += minus ? 0 - value : value;
   }
   return PLUMB_OK;
+}
+
+/* -4, +1.5, and -a of vmad (9.7.18.4). */
+static plumb_status signed_operand(ptx_parser *p, ptx_operand *out) {
+  bool minus = false;
+  while (ptx_parser_at(p, '-') || ptx_parser_at(p, '+')) {
+    minus ^= ptx_parser_at(p, '-');
+    PLUMB_TRY(ptx_parser_advance(p));
+  }
+  if (p->token.kind != PTX_NAME) return number(p, minus, out);
+  out->minus = minus;
+  return named(p, out);
 }
 
 plumb_status ptx_parse_operand(ptx_parser *p, int depth, ptx_operand *out) {
@@ -80,10 +99,9 @@ plumb_status ptx_parse_operand(ptx_parser *p, int depth, ptx_operand *out) {
     out->negated = true;
     if (p->token.kind != PTX_NAME) return ptx_parser_fail(p, "a predicate after `!`");
   }
-  if (p->token.kind == PTX_NAME) {
-    PLUMB_TRY(named(p, out));
-  } else if (ptx_parser_at(p, '[')) {
+  if (ptx_parser_at(p, '[')) {
     PLUMB_TRY(address(p, depth, out));
+    PLUMB_TRY(part(p, out));
   } else if (ptx_parser_at(p, '{')) {
     out->kind = PTX_OPERAND_VECTOR;
     PLUMB_TRY(sequence(p, '}', depth, out));
@@ -91,7 +109,7 @@ plumb_status ptx_parse_operand(ptx_parser *p, int depth, ptx_operand *out) {
     out->kind = PTX_OPERAND_LIST;
     PLUMB_TRY(sequence(p, ')', depth, out));
   } else {
-    PLUMB_TRY(signed_number(p, out));
+    PLUMB_TRY(signed_operand(p, out));
   }
   if (!ptx_parser_at(p, '|')) return PLUMB_OK;
   PLUMB_TRY(ptx_parser_advance(p));

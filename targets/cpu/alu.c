@@ -112,6 +112,10 @@ static bool execute(const lanes *x) {
       return compare(x);
     case PLUMB_OP_CVT:
       return plumb_alu_convert(x);
+    case PLUMB_OP_CVT_RS:
+      return plumb_alu_convert_random(x);
+    case PLUMB_OP_VIDEO:
+      return plumb_alu_video(x);
     case PLUMB_OP_CLASSIFY:
       return plumb_alu_classify(x);
     case PLUMB_OP_MATH:

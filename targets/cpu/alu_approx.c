@@ -58,6 +58,10 @@ static uint64_t high_word_f64(plumb_approx which, uint64_t bits) {
 static bool execute_f64(const lanes *x, plumb_approx which) {
   const uint64_t *a = x->operands[0];
   uint64_t *r = x->results[0];
+  if (which == PLUMB_APPROX_RSQRT) { /* rsqrt.approx.f64 keeps subnormals */
+    for (size_t l = x->lo; l < x->hi; l++) r[l] = bits_of_f64(1 / sqrt(f64_of(a[l])));
+    return true;
+  }
   for (size_t l = x->lo; l < x->hi; l++) r[l] = high_word_f64(which, a[l]);
   return true;
 }
@@ -79,7 +83,8 @@ bool plumb_alu_approx(const lanes *x) {
       !plumb_dtype_is_float(type))
     return false;
   plumb_approx which = (plumb_approx)inst->sub;
-  bool is_f64 = which == PLUMB_APPROX_RCP_FTZ_F64 || which == PLUMB_APPROX_RSQRT_FTZ_F64;
+  bool is_f64 = which == PLUMB_APPROX_RCP_FTZ_F64 || which == PLUMB_APPROX_RSQRT_FTZ_F64 ||
+                (which == PLUMB_APPROX_RSQRT && type == PLUMB_F64);
   if (is_f64 || type == PLUMB_F64) return is_f64 && type == PLUMB_F64 && execute_f64(x, which);
   unsigned bytes = plumb_dtype_bytes(type);
   bool flush = (inst->flags & (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_OUT)) != 0;

@@ -26,7 +26,7 @@ static uint64_t brev(uint64_t a, unsigned width) {
   return r;
 }
 
-/* 9.7.1.17: all ones where no bit counts. */
+/* 9.7.1.16: all ones where no bit counts. */
 static uint64_t bfind(uint64_t a, unsigned width, bool is_signed, bool shift_amount) {
   if (is_signed && a >> (width - 1) & 1) a = ~a & width_mask(width);
   if (a == 0) return UINT64_MAX;
@@ -161,6 +161,17 @@ static uint32_t dot(const plumb_inst *inst, uint32_t a, uint32_t b, uint32_t c) 
   return c;
 }
 
+/* 9.7.1.17; a base beyond the mask, which has no meaning, finds nothing. */
+static uint32_t fns(uint32_t mask, uint32_t base, uint32_t offset) {
+  int32_t distance = (int32_t)offset;
+  if (base > 31) return UINT32_MAX;
+  if (distance == 0) return mask >> base & 1 ? base : UINT32_MAX;
+  int64_t count = (distance < 0 ? -(int64_t)distance : distance) - 1;
+  for (int32_t at = (int32_t)base; at >= 0 && at < 32; at += distance > 0 ? 1 : -1)
+    if (mask >> at & 1 && count-- == 0) return (uint32_t)at;
+  return UINT32_MAX;
+}
+
 /* sad: 9.7.1.7 */
 static uint64_t sad(uint64_t a, uint64_t b, uint64_t c, unsigned width, bool is_signed) {
   uint64_t flip = is_signed ? 1ull << (width - 1) : 0;
@@ -187,6 +198,9 @@ static bool execute_word(const lanes *x) {
         break;
       case PLUMB_OP_PRMT:
         r[l] = prmt(a[l], b[l], c[l], (plumb_prmt)inst->sub);
+        break;
+      case PLUMB_OP_FNS:
+        r[l] = fns(a[l], b[l], c[l]);
         break;
       case PLUMB_OP_DP4A:
       case PLUMB_OP_DP2A:
@@ -237,6 +251,7 @@ bool plumb_alu_bits(const lanes *x) {
     case PLUMB_OP_BMSK:
     case PLUMB_OP_SZEXT:
     case PLUMB_OP_PRMT:
+    case PLUMB_OP_FNS:
     case PLUMB_OP_DP4A:
     case PLUMB_OP_DP2A:
       return execute_word(x);

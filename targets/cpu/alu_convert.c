@@ -281,3 +281,48 @@ bool plumb_alu_convert(const lanes *x) {
   }
   return true;
 }
+
+/* Stochastic rounding (PTX ISA 9.0, 9.7.9.21): `bits` random bits are added below the
+ * unit in the last place, and the sum is cut off. A result below the least normal number
+ * has the unit of the subnormals. */
+static uint64_t round_random(plumb_dtype to, plumb_unpacked u, uint32_t random, unsigned bits,
+                             bool satfinite) {
+  const plumb_dtype_info *info = &plumb_dtype_table[to];
+  if (u.kind != PLUMB_FINITE) return plumb_pack(to, &u, PLUMB_RZ, satfinite);
+  int bias = (1 << (info->exponent_bits - 1)) - 1;
+  int32_t exponent = u.exponent < 1 - bias ? 1 - bias : u.exponent;
+  /* weight of the unit: 2^(exponent - fraction_bits); of the value's bit 0: exponent - 63 */
+  int64_t shift = 63 - ((int64_t)u.exponent - exponent) - info->fraction_bits - (int64_t)bits;
+  wide add = (wide)(random & ((1ull << bits) - 1));
+  wide value = u.significand;
+  if (shift > 0 && shift < 64)
+    value = (value >> shift) + add;
+  else if (shift >= 64)
+    value = add;
+  else
+    return plumb_pack(to, &u, PLUMB_RZ, satfinite); /* exact: never from f32 */
+  value >>= bits;
+  plumb_unpacked sum = plumb_unpack_int(u.negative, value);
+  sum.negative = u.negative;
+  sum.exponent += exponent - info->fraction_bits;
+  return plumb_pack(to, &sum, PLUMB_RZ, satfinite);
+}
+
+bool plumb_alu_convert_random(const lanes *x) {
+  const plumb_inst *inst = x->inst;
+  plumb_dtype to = (plumb_dtype)inst->type, from = (plumb_dtype)inst->type2;
+  if (!plumb_dtype_is_float(to) || from != PLUMB_F32 || to == PLUMB_UE8M0 || to == PLUMB_F64 ||
+      inst->imm < 1 || inst->imm > 16)
+    return false;
+  const uint32_t *a = x->operands[0], *random = x->operands[1];
+  unsigned bytes = plumb_dtype_bytes(to);
+  bool satfinite = (inst->flags & PLUMB_FLAG_SATFINITE) != 0;
+  for (size_t l = x->lo; l < x->hi; l++) {
+    plumb_unpacked u = plumb_unpack(from, a[l]);
+    if ((inst->flags & PLUMB_FLAG_RELU) && u.negative && u.kind != PLUMB_IS_NAN)
+      u = plumb_unpack_int(false, 0);
+    uint64_t r = round_random(to, u, random[l], (unsigned)inst->imm, satfinite);
+    memcpy((char *)x->results[0] + l * bytes, &r, bytes);
+  }
+  return true;
+}

@@ -61,6 +61,8 @@ bool plumb_alu_classify(const lanes *x);
 bool plumb_alu_convert(const lanes *x);
 bool plumb_alu_math(const lanes *x);
 bool plumb_alu_approx(const lanes *x);
+bool plumb_alu_video(const lanes *x);
+bool plumb_alu_convert_random(const lanes *x);
 
 /* The function in double or in x87 extended precision; n is the exponent of POWI and
  * LDEXP. */

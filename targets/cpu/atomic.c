@@ -125,7 +125,8 @@ static bool lane_atomic(plumb_block_run *br, plumb_strand *s, const plumb_inst *
   uint64_t address = br->addresses[lane];
   plumb_place place;
   if (!plumb_place_find(br, s, lane, address, bytes, true, &place)) return false;
-  if (address & (bytes - 1)) return plumb_trap_misaligned(br, s, lane, address, bytes);
+  uint64_t align = bytes > 1ull << inst->align_log2 ? bytes : 1ull << inst->align_log2;
+  if (address & (align - 1)) return plumb_trap_misaligned(br, s, lane, address, align);
   bool racing = br->race && place.window != PLUMB_WINDOW_LOCAL;
   if (racing && br->grid->fences)
     plumb_race_strong(br, lane, place.window, address, order_of(inst), true, false);

@@ -230,9 +230,10 @@ static bool exec_copy(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
       return plumb_trap_misaligned(br, s, l, to, 1ull << inst->align_log2);
     if (bytes && from & ((1ull << from_log2) - 1))
       return plumb_trap_misaligned(br, s, l, from, 1ull << from_log2);
-    bool ok = set ? set_lane(br, s, l, to, plumb_operand(br, s->frame, r[1])[l],
-                             br->undef && plumb_undef_get(s->frame, r[1], l), bytes)
-                  : copy_lane(br, s, l, to, from, bytes);
+    bool ok =
+        set ? set_lane(br, s, l, to, plumb_operand(br, s->frame, r[1])[l],
+                       inst->sub == 1 || (br->undef && plumb_undef_get(s->frame, r[1], l)), bytes)
+            : copy_lane(br, s, l, to, from, bytes);
     if (!ok) return false;
   }
   return true;

@@ -73,8 +73,129 @@ static void print_lane(const char *format, const argument *arguments, uint32_t c
   }
 }
 
+/* --- vprintf: the format and the arguments lie in memory --- */
+
+enum { MAX_TEXT = 65536 };
+
+/* Reads a NUL-terminated text at a generic address; the caller frees it. NULL after a trap. */
+static char *read_text(plumb_block_run *br, plumb_strand *s, uint32_t lane, uint64_t address) {
+  char *text = malloc(MAX_TEXT + 1);
+  if (!text) abort();
+  for (size_t n = 0;; n++) {
+    plumb_place place;
+    uint8_t byte, state;
+    if (!plumb_place_find(br, s, lane, address + n, 1, false, &place)) {
+      free(text);
+      return NULL;
+    }
+    plumb_place_read(br, &place, lane, 1, &byte, &state);
+    text[n] = (char)byte;
+    if (!byte) return text;
+    if (n + 1 == MAX_TEXT) {
+      text[n + 1] = 0;
+      return text;
+    }
+  }
+}
+
+/* The next argument, aligned to its size (C's promotions: 4 or 8 bytes). */
+static bool read_argument(plumb_block_run *br, plumb_strand *s, uint32_t lane, uint64_t *at,
+                          unsigned bytes, uint64_t *out) {
+  plumb_place place;
+  uint8_t state[8];
+  *at = (*at + bytes - 1) / bytes * bytes;
+  *out = 0;
+  if (!plumb_place_find(br, s, lane, *at, bytes, false, &place)) return false;
+  plumb_place_read(br, &place, lane, bytes, (uint8_t *)out, state);
+  *at += bytes;
+  return true;
+}
+
+/* One conversion at *at (after the `%`); the bytes of its argument are consumed. */
+static bool print_conversion(plumb_block_run *br, plumb_strand *s, uint32_t lane, const char **at,
+                             uint64_t *buffer, int32_t *count) {
+  char spec[64] = "%";
+  size_t n = 1;
+  bool wide = false;
+  uint64_t bits;
+  const char *c = *at;
+  for (; *c && strchr("-+ #0123456789.*lhzjtqL", *c); c++) {
+    if (*c == '*') {
+      if (!read_argument(br, s, lane, buffer, 4, &bits)) return false;
+      ++*count;
+      if (n < 40) n += (size_t)snprintf(spec + n, 12, "%d", (int32_t)bits);
+    } else if (strchr("lzjtqL", *c)) {
+      wide = true;
+    } else if (*c != 'h' && n < sizeof spec - 3) {
+      spec[n++] = *c;
+    }
+  }
+  if (!*c || !strchr("diuxXocpsfFeEgGaA", *c)) {
+    fputc('%', stderr);
+    return true;
+  }
+  bool is_float = strchr("fFeEgGaA", *c) != NULL;
+  unsigned bytes = is_float || wide || *c == 's' || *c == 'p' ? 8 : 4;
+  if (!read_argument(br, s, lane, buffer, bytes, &bits)) return false;
+  ++*count;
+  spec[n++] = *c;
+  spec[n] = 0;
+  *at = c + 1;
+  if (*c == 's') {
+    char *text = read_text(br, s, lane, bits);
+    if (!text) return false;
+    fprintf(stderr, spec, text);
+    free(text);
+    return true;
+  }
+  argument a = {is_float ? PLUMB_F64 : bytes == 8 ? PLUMB_I64 : PLUMB_I32, bits};
+  print_one(spec, *c, &a);
+  return true;
+}
+
+static bool vprintf_lane(plumb_block_run *br, plumb_strand *s, uint32_t lane, uint64_t format,
+                         uint64_t buffer, int32_t *count) {
+  char *text = read_text(br, s, lane, format);
+  if (!text) return false;
+  bool ok = true;
+  *count = 0;
+  for (const char *c = text; ok && *c;) {
+    if (*c != '%' || c[1] == '%') {
+      fputc(*c, stderr);
+      c += *c == '%' ? 2 : 1;
+      continue;
+    }
+    c++;
+    ok = print_conversion(br, s, lane, &c, &buffer, count);
+  }
+  free(text);
+  return ok;
+}
+
+static bool exec_vprintf(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                         const plumb_lanes *on) {
+  const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst);
+  if (br->undef && (!plumb_undef_check(br, s, operands[0], on, "an address") ||
+                    !plumb_undef_check(br, s, operands[1], on, "an address")))
+    return false;
+  const uint64_t *format = (const uint64_t *)(const void *)plumb_operand(br, s->frame, operands[0]);
+  const uint64_t *buffer = (const uint64_t *)(const void *)plumb_operand(br, s->frame, operands[1]);
+  for (uint32_t l = on->lo; l < on->hi; l++) {
+    int32_t count;
+    if (!plumb_lanes_has(on, l)) continue;
+    if (!vprintf_lane(br, s, l, format[l], buffer[l], &count)) return false;
+    if (inst->results)
+      memcpy(plumb_reg_lanes(br, s->frame, plumb_inst_results(s->frame->fn, inst)[0]) + 4u * l,
+             &count, 4);
+  }
+  if (br->undef && inst->results)
+    plumb_undef_clear(s->frame, plumb_inst_results(s->frame->fn, inst)[0], on);
+  return true;
+}
+
 bool plumb_exec_print(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                       const plumb_lanes *on) {
+  if (inst->imm == -1) return exec_vprintf(br, s, inst, on);
   if (inst->imm < 0 || (size_t)inst->imm >= br->program->string_count)
     return plumb_unsupported_at(br, s->frame, s->pc, "a print without a format");
   const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst);

@@ -80,8 +80,8 @@ static const row errors[] = {
     {HEAD ".global .align 3 .u32 x;",
      "4:16: expected an alignment that is a power of two up to 4096, found `3`"},
     {HEAD ".func (.param .b32 a) f (.param .b32 a) {}",
-     "4:0: `f` has two parameters of the name `a`"},
-    {HEAD ".global .u32 x[1] = {1, 2};", "4:0: `x`: more initial values than elements"},
+     "4:1: `f` has two parameters of the name `a`"},
+    {HEAD ".global .u32 x[1] = {1, 2};", "4:14: `x`: more initial values than elements"},
 };
 
 static void describe(const plumb_inst *i, plumb_text *out) {
