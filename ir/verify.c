@@ -1,6 +1,7 @@
 /* The verifier: what handlers rely on. It shares nothing with the decoders. */
 #include <string.h>
 
+#include "ir/mma.h"
 #include "ir/program.h"
 
 typedef struct place {
@@ -166,6 +167,32 @@ static bool is_uniform(const plumb_inst *inst) {
   }
 }
 
+/* Fragments in their order; f64 in registers of 8 bytes, all else in those of 4. */
+static plumb_status check_mma(const place *at) {
+  plumb_mma mma = plumb_mma_unpack(at->inst->imm);
+  if (!plumb_mma_valid(&mma) || plumb_mma_pack(&mma) != at->inst->imm)
+    return reject(at, "there is no such shape and types");
+  const plumb_reg *operands = plumb_inst_operands(at->f, at->inst);
+  size_t k = 0;
+  for (int which = PLUMB_MMA_A; which <= PLUMB_MMA_C; which++) {
+    size_t count = plumb_mma_regs(&mma, (plumb_mma_matrix)which);
+    if (k + count > at->inst->operands) return reject(at, "too few fragment registers");
+    for (size_t i = 0; i < count; i++, k++)
+      if (size_of(at, operands[k]) != plumb_mma_reg_bytes(&mma, (plumb_mma_matrix)which))
+        return reject(at, "a fragment register has another size");
+  }
+  bool sparse = mma.kind == PLUMB_MMA_SPARSE;
+  if (at->inst->operands != k + sparse) return reject(at, "too many fragment registers");
+  if (sparse) PLUMB_TRY(want(at, operands[k], PLUMB_I32, "the metadata is no i32"));
+  if (at->inst->results != plumb_mma_regs(&mma, PLUMB_MMA_D))
+    return reject(at, "wrong number of results");
+  for (k = 0; k < at->inst->results; k++)
+    if (size_of(at, plumb_inst_results(at->f, at->inst)[k]) !=
+        plumb_mma_reg_bytes(&mma, PLUMB_MMA_D))
+      return reject(at, "a result has another size");
+  return PLUMB_OK;
+}
+
 static plumb_status check_types(const place *at) {
   const plumb_inst *inst = at->inst;
   const plumb_reg *results = plumb_inst_results(at->f, inst);
@@ -192,6 +219,8 @@ static plumb_status check_types(const place *at) {
     case PLUMB_OP_ALLOC:
     case PLUMB_OP_ALLOCA:
       return want(at, operands[0], PLUMB_I64, "the operand is no i64");
+    case PLUMB_OP_MMA:
+      return check_mma(at);
     case PLUMB_OP_SHFL:
       for (int k = 0; k < 4; k++)
         PLUMB_TRY(want(at, operands[k], PLUMB_I32, "an operand is no i32"));

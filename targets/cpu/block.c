@@ -75,6 +75,7 @@ void plumb_block_destroy_run(plumb_block_run *br) {
   for (size_t i = 0; i < p->const_count; i++) free(br->consts[i]);
   for (int i = 0; i < 4; i++) free(br->scratch[i]);
   plumb_async_destroy(br);
+  plumb_mma_layouts_destroy(br);
   plumb_race_destroy(br);
   plumb_origin_map_destroy(&br->origins);
   plumb_companion_map_destroy(&br->companions);

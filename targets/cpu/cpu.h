@@ -13,6 +13,7 @@
 #define PLUMB_TARGETS_CPU_CPU_H
 
 #include "ir/program.h"
+#include "targets/models/model.h"
 
 typedef enum plumb_trap_kind {
   PLUMB_TRAP_NONE,
@@ -56,6 +57,7 @@ typedef struct plumb_run_options {
   uint64_t step_limit; /* lane-instructions in all; 0: 20 billion */
   int jobs;            /* threads; 0: all cores */
   bool check_races;    /* default on */
+  plumb_model model;   /* what matrix instructions compute; default: the reference reading */
   bool companions;     /* carry shadow and interval beside every float value (bound.h) */
 } plumb_run_options;
 

@@ -274,6 +274,8 @@ struct plumb_block_run {
   uint64_t *back_counts; /* a program-wide pc: backward branches taken, when counted */
   uint64_t quantum;      /* backward branches left before yielding */
 
+  struct plumb_mma_layout *mma_layouts; /* a list: those of the MMAs that ran here */
+
   plumb_race *race;
   plumb_async *async;     /* NULL: the kernel has nothing asynchronous */
   plumb_cluster *cluster; /* NULL: a block alone */
@@ -423,6 +425,12 @@ bool plumb_trap_stuck(plumb_block_run *br);
 /* A strand makes an effect while warp-mates wait at an aligned barrier. */
 void plumb_effect_note(plumb_block_run *br, const plumb_strand *s);
 bool plumb_exit_check(plumb_block_run *br, const plumb_strand *s, const plumb_lanes *part);
+
+/* --- matrix.c --- */
+
+/* The MMA of one warp, whose 32 lanes from `first` up are all there; false after a trap. */
+bool plumb_exec_mma(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, uint32_t first);
+void plumb_mma_layouts_destroy(plumb_block_run *br);
 
 /* --- undef.c --- */
 

@@ -366,8 +366,14 @@ static void elect(plumb_block_run *br, const plumb_strand *s, const plumb_inst *
   }
 }
 
-static void run_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, const warp *w) {
+static bool is_matrix(const plumb_inst *inst) {
+  return inst->op == PLUMB_OP_MMA;
+}
+
+static bool run_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, const warp *w) {
   switch (inst->op) {
+    case PLUMB_OP_MMA:
+      return plumb_exec_mma(br, s, inst, w->first);
     case PLUMB_OP_SHFL:
       shuffle(br, s, inst, w);
       break;
@@ -386,19 +392,26 @@ static void run_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
     default:
       break;
   }
-  if (inst->op == PLUMB_OP_SHFL) return;
+  if (inst->op == PLUMB_OP_SHFL) return true;
   for (uint32_t i = 0; i < PLUMB_WARP_LANES; i++)
     for (uint32_t k = 0; (w->active >> i & 1) && k < inst->results; k++) {
       plumb_reg r = plumb_inst_results(s->frame->fn, inst)[k];
       if (br->undef) plumb_undef_set(br, s->frame, r, w->first + i, 0);
       if (br->run->options.companions) plumb_companion_set(br, s->frame, r, w->first + i, NULL);
     }
+  return true;
 }
 
 /* Which lanes of one warp can go on: those whose mask's live members are all here. */
-static bool ready_lanes(plumb_block_run *br, plumb_strand *s, const warp *w, const uint8_t *masks,
-                        uint32_t *out_ready) {
+static bool ready_lanes(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, const warp *w,
+                        const uint8_t *masks, uint32_t *out_ready) {
   *out_ready = 0;
+  if (is_matrix(inst) && w->live != UINT32_MAX)
+    return plumb_trap_at(br, PLUMB_TRAP_DIVERGENT_BARRIER, s->frame, s->pc,
+                         (int32_t)(w->first + (uint32_t)__builtin_ctz(w->active)),
+                         "%s needs all 32 lanes of the warp: %u have ended or do not exist",
+                         plumb_op_table[inst->op].mnemonic,
+                         32u - (uint32_t)__builtin_popcount(w->live));
   for (uint32_t i = 0; i < PLUMB_WARP_LANES; i++) {
     if (!(w->active >> i & 1)) continue;
     uint32_t mask = (uint32_t)plumb_lane_bits(masks, 4, w->first + i);
@@ -412,14 +425,14 @@ static bool ready_lanes(plumb_block_run *br, plumb_strand *s, const warp *w, con
 }
 
 /* Runs the ready lanes of a warp, group by group of equal masks. */
-static void run_ready(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, const warp *w,
+static bool run_ready(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, const warp *w,
                       const uint8_t *masks, uint32_t ready) {
   while (ready) {
     uint32_t i = (uint32_t)__builtin_ctz(ready);
     uint32_t mask = (uint32_t)plumb_lane_bits(masks, 4, w->first + i);
     warp group = *w;
     group.active = mask & ready;
-    run_warp(br, s, inst, &group);
+    if (!run_warp(br, s, inst, &group)) return false;
     /* Only the barrier orders memory (PTX ISA 9.7.13.2): a shuffle or a vote does not. */
     if (br->race && inst->op == PLUMB_OP_WARP_SYNC) {
       plumb_lanes who = {0};
@@ -429,11 +442,13 @@ static void run_ready(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
     }
     ready &= ~group.active;
   }
+  return true;
 }
 
 static bool exec_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst) {
   const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst);
-  if (br->undef &&
+  bool matrix = is_matrix(inst);
+  if (br->undef && !matrix &&
       !plumb_undef_check(br, s, operands[mask_operand(inst)], &s->lanes, "a member mask"))
     return false;
   if (br->undef && inst->op == PLUMB_OP_SHFL &&
@@ -441,7 +456,7 @@ static bool exec_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
        !plumb_undef_check(br, s, operands[2], &s->lanes, "the lane of a shuffle")))
     return false;
   if (br->undef && inst->op != PLUMB_OP_SHFL && inst->op != PLUMB_OP_WARP_SYNC &&
-      inst->op != PLUMB_OP_ELECT &&
+      inst->op != PLUMB_OP_ELECT && !matrix &&
       !plumb_undef_check(br, s, operands[0], &s->lanes, "the operand of a warp operation"))
     return false;
   /* Lanes that already wait here come along. */
@@ -449,16 +464,18 @@ static bool exec_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   plumb_strand_merge(br, s);
   s->state = PLUMB_STRAND_READY;
   plumb_strand_merge(br, s);
-  const uint8_t *masks = plumb_operand(br, s->frame, operands[mask_operand(inst)]);
   uint8_t *copy = br->scratch[3]; /* results may take the masks' place */
-  memcpy(copy, masks, (size_t)br->lanes * 4);
+  if (matrix)                     /* .aligned: every lane is a member */
+    memset(copy, 0xff, (size_t)br->lanes * 4);
+  else
+    memcpy(copy, plumb_operand(br, s->frame, operands[mask_operand(inst)]), (size_t)br->lanes * 4);
   plumb_lanes waiting = {0};
   for (uint32_t n = s->lanes.lo / PLUMB_WARP_LANES; n * PLUMB_WARP_LANES < s->lanes.hi; n++) {
     warp w = {n * PLUMB_WARP_LANES, plumb_lanes_warp(&s->lanes, n), plumb_lanes_warp(&br->live, n)};
     uint32_t ready;
     if (!w.active) continue;
-    if (!ready_lanes(br, s, &w, copy, &ready)) return false;
-    run_ready(br, s, inst, &w, copy, ready);
+    if (!ready_lanes(br, s, inst, &w, copy, &ready)) return false;
+    if (!run_ready(br, s, inst, &w, copy, ready)) return false;
     waiting.words[n / 2] |= (uint64_t)(w.active & ~ready) << (n % 2 * 32);
   }
   plumb_lanes_settle(&waiting);
@@ -518,6 +535,9 @@ bool plumb_trap_stuck(plumb_block_run *br) {
     br->trap.lane2 = (int32_t)s->lanes.lo;
     return false;
   }
+  if (at_warp && is_matrix(&at_warp->frame->fn->insts[at_warp->pc]))
+    return plumb_trap_at(br, PLUMB_TRAP_DIVERGENT_BARRIER, s->frame, s->pc, (int32_t)s->lanes.lo,
+                         "%s needs all lanes of the warp together, and some wait elsewhere", op);
   if (at_warp && !at_barrier)
     return plumb_trap_at(br, PLUMB_TRAP_DEADLOCK, s->frame, s->pc, (int32_t)s->lanes.lo,
                          "%s waits for lanes of its mask that never come", op);

@@ -1,0 +1,194 @@
+/* Matrix instructions: elements out of the registers of a warp, the product (targets/models),
+ * and back. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "ir/mma.h"
+#include "targets/cpu/exec.h"
+
+/* Of one matrix of any shape in mma.def, and of all of D. */
+enum { MAX_ELEMENTS = 16 * 256, MAX_RESULTS = 256, MAX_REGS = 32 };
+
+/* Where the elements of one MMA lie, in the order in which the product takes them: A and C
+ * row by row, B column by column. */
+struct plumb_mma_layout {
+  struct plumb_mma_layout *next;
+  int64_t imm;
+  plumb_mma mma;
+  plumb_mma_place *places[4]; /* a matrix: the elements of all products */
+};
+
+static unsigned elements_of(const plumb_mma *mma, plumb_mma_matrix which) {
+  return plumb_mma_rows(mma, which) * plumb_mma_columns(mma, which);
+}
+
+static struct plumb_mma_layout *layout_create(int64_t imm) {
+  struct plumb_mma_layout *l = calloc(1, sizeof *l);
+  if (!l) abort();
+  l->imm = imm;
+  l->mma = plumb_mma_unpack(imm);
+  unsigned products = plumb_mma_products(&l->mma);
+  for (int which = PLUMB_MMA_A; which <= PLUMB_MMA_D; which++) {
+    plumb_mma_matrix w = (plumb_mma_matrix)which;
+    unsigned rows = plumb_mma_rows(&l->mma, w), columns = plumb_mma_columns(&l->mma, w);
+    plumb_mma_place *at = malloc((size_t)rows * columns * products * sizeof *at);
+    if (!at) abort();
+    l->places[which] = at;
+    for (unsigned p = 0; p < products; p++)
+      for (unsigned i = 0; i < rows * columns; i++)
+        *at++ = w == PLUMB_MMA_B ? plumb_mma_place_of(&l->mma, w, p, i % rows, i / rows)
+                                 : plumb_mma_place_of(&l->mma, w, p, i / columns, i % columns);
+  }
+  return l;
+}
+
+static const struct plumb_mma_layout *layout_of(plumb_block_run *br, int64_t imm) {
+  for (struct plumb_mma_layout *l = br->mma_layouts; l; l = l->next)
+    if (l->imm == imm) return l;
+  struct plumb_mma_layout *l = layout_create(imm);
+  l->next = br->mma_layouts;
+  return br->mma_layouts = l;
+}
+
+void plumb_mma_layouts_destroy(plumb_block_run *br) {
+  for (struct plumb_mma_layout *l = br->mma_layouts, *next; l; l = next) {
+    next = l->next;
+    for (int which = 0; which < 4; which++) free(l->places[which]);
+    free(l);
+  }
+  br->mma_layouts = NULL;
+}
+
+/* --- one warp --- */
+
+/* One MMA of one warp. */
+typedef struct task {
+  plumb_block_run *br;
+  plumb_strand *s;
+  const struct plumb_mma_layout *layout;
+  uint32_t first;         /* lane */
+  const plumb_reg *in[3]; /* registers of A, B and C */
+  const plumb_reg *out;
+  plumb_reg metadata;
+  plumb_product product;
+} task;
+
+static void gather(const task *t, plumb_mma_matrix which, unsigned product, uint64_t *words) {
+  const plumb_mma *mma = &t->layout->mma;
+  unsigned count = elements_of(mma, which), bytes = plumb_mma_reg_bytes(mma, which);
+  const plumb_mma_place *at = t->layout->places[which] + (size_t)product * count;
+  const uint8_t *lanes[MAX_REGS];
+  for (unsigned r = 0; r < plumb_mma_regs(mma, which); r++)
+    lanes[r] = plumb_operand(t->br, t->s->frame, t->in[which][r]) + (size_t)t->first * bytes;
+  if (bytes == 8)
+    for (unsigned i = 0; i < count; i++)
+      memcpy(&words[i], lanes[at[i].reg] + (size_t)at[i].lane * 8, 8);
+  else
+    for (unsigned i = 0; i < count; i++) {
+      uint32_t word;
+      memcpy(&word, lanes[at[i].reg] + (size_t)at[i].lane * 4, 4);
+      words[i] = word >> at[i].shift;
+    }
+}
+
+static void scatter(const task *t, unsigned product, const uint64_t *words) {
+  const plumb_mma *mma = &t->layout->mma;
+  unsigned count = elements_of(mma, PLUMB_MMA_D), bytes = plumb_mma_reg_bytes(mma, PLUMB_MMA_D);
+  const plumb_mma_place *at = t->layout->places[PLUMB_MMA_D] + (size_t)product * count;
+  bool half = mma->d == PLUMB_MMA_F16;
+  for (unsigned i = 0; i < count; i++) {
+    uint8_t *to = plumb_reg_lanes(t->br, t->s->frame, t->out[at[i].reg]) +
+                  (size_t)(t->first + at[i].lane) * bytes;
+    if (half)
+      memcpy(to + at[i].shift / 8, &words[i], 2);
+    else
+      memcpy(to, &words[i], bytes);
+  }
+}
+
+/* --- undefined values --- */
+
+/* An element of D is undefined if one of A's row, of B's column or of C is. */
+static void flow_undefined(const task *t, unsigned product, uint32_t *out_origins) {
+  const plumb_mma *mma = &t->layout->mma;
+  const plumb_frame *f = t->s->frame;
+  uint32_t of_row[32] = {0}, of_column[32] = {0};
+  for (int which = PLUMB_MMA_A; which <= PLUMB_MMA_C; which++) {
+    plumb_mma_matrix w = (plumb_mma_matrix)which;
+    unsigned count = elements_of(mma, w);
+    unsigned inner = w == PLUMB_MMA_B ? mma->k : plumb_mma_columns(mma, w);
+    const plumb_mma_place *at = t->layout->places[which] + (size_t)product * count;
+    for (unsigned i = 0; i < count; i++) {
+      uint32_t origin = plumb_undef_get(f, t->in[which][at[i].reg], t->first + at[i].lane);
+      if (w == PLUMB_MMA_C)
+        out_origins[i] = origin ? origin : out_origins[i];
+      else if (origin)
+        (w == PLUMB_MMA_A ? of_row : of_column)[i / inner] = origin;
+    }
+  }
+  for (unsigned i = 0; i < mma->m; i++)
+    for (unsigned j = 0; j < mma->n; j++) {
+      uint32_t *origin = &out_origins[i * mma->n + j];
+      if (!*origin) *origin = of_row[i] ? of_row[i] : of_column[j];
+    }
+}
+
+/* After the results were written: a register is as undefined as one of its elements. */
+static void put_origins(const task *t, const uint32_t *origins) {
+  const plumb_mma *mma = &t->layout->mma;
+  unsigned count = elements_of(mma, PLUMB_MMA_D) * plumb_mma_products(mma);
+  const plumb_mma_place *at = t->layout->places[PLUMB_MMA_D];
+  for (unsigned r = 0; r < plumb_mma_regs(mma, PLUMB_MMA_D); r++)
+    for (uint32_t l = 0; l < PLUMB_WARP_LANES; l++)
+      plumb_undef_set(t->br, t->s->frame, t->out[r], t->first + l, 0);
+  for (unsigned i = 0; i < count; i++)
+    if (origins[i])
+      plumb_undef_set(t->br, t->s->frame, t->out[at[i].reg], t->first + at[i].lane, origins[i]);
+}
+
+/* --- the product --- */
+
+static void multiply(const task *t, unsigned product, uint64_t *d) {
+  const plumb_mma *mma = &t->layout->mma;
+  uint64_t a[MAX_ELEMENTS], b[MAX_ELEMENTS], c[MAX_RESULTS];
+  gather(t, PLUMB_MMA_A, product, a);
+  gather(t, PLUMB_MMA_B, product, b);
+  gather(t, PLUMB_MMA_C, product, c);
+  plumb_product_tile(&t->product, mma->m, mma->n, mma->k, a, b, c, d);
+}
+
+bool plumb_exec_mma(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, uint32_t first) {
+  task t = {.br = br, .s = s, .layout = layout_of(br, inst->imm), .first = first};
+  const plumb_mma *mma = &t.layout->mma;
+  t.in[0] = plumb_inst_operands(s->frame->fn, inst);
+  t.in[1] = t.in[0] + plumb_mma_regs(mma, PLUMB_MMA_A);
+  t.in[2] = t.in[1] + plumb_mma_regs(mma, PLUMB_MMA_B);
+  t.out = plumb_inst_results(s->frame->fn, inst);
+  t.product = (plumb_product){.model = br->run->options.model,
+                              .instruction = PLUMB_PRODUCT_MMA,
+                              .a = (plumb_mma_type)mma->a,
+                              .b = (plumb_mma_type)mma->b,
+                              .c = (plumb_mma_type)mma->c,
+                              .d = (plumb_mma_type)mma->d,
+                              .combine = (plumb_mma_combine)mma->combine,
+                              .satfinite = mma->satfinite,
+                              .round = (plumb_round)inst->round};
+  plumb_diag diag;
+  if (plumb_product_check(&t.product, &diag) != PLUMB_OK)
+    return plumb_unsupported_at(br, s->frame, s->pc, diag.message);
+  unsigned count = elements_of(mma, PLUMB_MMA_D), products = plumb_mma_products(mma);
+  uint64_t d[MAX_RESULTS];
+  uint32_t origins[MAX_RESULTS] = {0};
+  for (unsigned p = 0; p < products; p++) {
+    multiply(&t, p, d + (size_t)p * count);
+    if (br->undef) flow_undefined(&t, p, origins + (size_t)p * count);
+  }
+  /* Results may take the operands' place: all were read. */
+  for (unsigned p = 0; p < products; p++) scatter(&t, p, d + (size_t)p * count);
+  if (br->undef) put_origins(&t, origins);
+  if (br->run->options.companions)
+    for (unsigned r = 0; r < inst->results; r++)
+      for (uint32_t l = 0; l < PLUMB_WARP_LANES; l++)
+        plumb_companion_set(br, s->frame, t.out[r], first + l, NULL);
+  return true;
+}
