@@ -187,11 +187,7 @@ static void call_function(plumb_llvm_decoder *d, LLVMValueRef inst, LLVMValueRef
 void plumb_llvm_decode_call(plumb_llvm_decoder *d, LLVMValueRef inst) {
   LLVMValueRef callee = LLVMGetCalledValue(inst);
   if (LLVMIsAInlineAsm(callee)) {
-    size_t length;
-    if (!plumb_llvm_inline_asm(d, inst))
-      plumb_llvm_unsupported(d, inst,
-                             plumb_arena_printf(d->arena, "llvm asm \"%.160s\"",
-                                                LLVMGetInlineAsmAsmString(callee, &length)));
+    plumb_llvm_inline_asm(d, inst);
     return;
   }
   if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee)) {

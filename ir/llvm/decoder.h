@@ -121,6 +121,6 @@ bool plumb_llvm_global_address(plumb_llvm_decoder *d, LLVMValueRef global, plumb
 void plumb_llvm_decode_call(plumb_llvm_decoder *d, LLVMValueRef inst);
 /* Decodes a call as that of the named intrinsic or known function; false: unknown. */
 bool plumb_llvm_intrinsic(plumb_llvm_decoder *d, LLVMValueRef inst, const char *name);
-bool plumb_llvm_inline_asm(plumb_llvm_decoder *d, LLVMValueRef inst);
+void plumb_llvm_inline_asm(plumb_llvm_decoder *d, LLVMValueRef inst);
 
 #endif

@@ -497,8 +497,10 @@ bool plumb_mlir_inline_asm(plumb_mlir_decoder *d, MlirOperation op, MlirStringRe
                      .input_count = given.count,
                      .result_types = types,
                      .result_count = count};
-  if (!plumb_ptx_inline_asm(&a, made))
-    return plumb_mlir_reject(d, "inline assembly %.*s", (int)text.length, text.data);
+  plumb_diag problem;
+  if (plumb_ptx_inline_asm(&a, made, &problem) != PLUMB_OK)
+    return plumb_mlir_reject(d, "inline assembly %.*s: %s", (int)text.length, text.data,
+                             problem.message);
   for (intptr_t i = 0, next = 0; i < results; i++) {
     plumb_mlir_flat flat;
     plumb_mlir_flatten(d, plumb_mlir_result_type(op, i), &flat);

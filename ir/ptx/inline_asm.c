@@ -203,7 +203,7 @@ static void set_locations(plumb_program *program, size_t first, uint32_t loc) {
   }
 }
 
-bool plumb_ptx_inline_asm(const plumb_ptx_asm *a, plumb_reg *results) {
+plumb_status plumb_ptx_inline_asm(const plumb_ptx_asm *a, plumb_reg *results, plumb_diag *diag) {
   plumb_program *program = a->b->function->program;
   asm_piece p = {0};
   size_t before = program->function_count;
@@ -211,13 +211,15 @@ bool plumb_ptx_inline_asm(const plumb_ptx_asm *a, plumb_reg *results) {
   plumb_text text = plumb_text_create(program->arena);
   if (!read_constraints(&p, a->constraints, a->constraints_length) || !operands_fit(&p, a) ||
       !function_text(&p, a, name, &text))
-    return false;
-  plumb_diag ignored;
-  if (plumb_ptx_decode(program, a->path, text.data, text.length, &ignored) != PLUMB_OK) {
+    return plumb_fail(diag, PLUMB_UNSUPPORTED, a->path, 0, 0,
+                      "the operands do not fit the constraints '%.*s'", (int)a->constraints_length,
+                      a->constraints);
+  plumb_status status = plumb_ptx_decode(program, a->path, text.data, text.length, diag);
+  if (status != PLUMB_OK) {
     program->function_count = before;
-    return false;
+    return status;
   }
   set_locations(program, before, a->b->loc);
   build_call(&p, a, name, results);
-  return true;
+  return PLUMB_OK;
 }

@@ -166,6 +166,25 @@ void ptx_pack(ptx_decoder *d, plumb_reg result, plumb_dtype container, const plu
   }
 }
 
+/* Special registers of what does not exist here: shared memory that the system reserves,
+ * a driver's environment, performance counters, a graph that launched the kernel. */
+static bool is_absent(const char *text, plumb_dtype *out_type) {
+  static const struct {
+    const char *prefix;
+    plumb_dtype type;
+  } rows[] = {{"reserved_smem_offset_", PLUMB_I32},
+              {"envreg", PLUMB_I32},
+              {"pm", PLUMB_I32},
+              {"current_graph_exec", PLUMB_I64}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    size_t n = strlen(rows[i].prefix);
+    if (strncmp(text, rows[i].prefix, n) != 0) continue;
+    *out_type = strstr(text + n, "_64") ? PLUMB_I64 : rows[i].type;
+    return i < 1 || text[n + strspn(text + n, "0123456789_")] == 0;
+  }
+  return false;
+}
+
 /* Special registers (chapter 10). PTX writes lanemask_eq, the table lanemask.eq. */
 static plumb_reg special_register(ptx_decoder *d, const char *name, plumb_dtype *out_type) {
   char text[40];
@@ -184,7 +203,7 @@ static plumb_reg special_register(ptx_decoder *d, const char *name, plumb_dtype 
         r = plumb_build2(&d->b, PLUMB_OP_SHR_U, PLUMB_I64, r, ptx_const(d, PLUMB_I64, 32));
       return r;
     }
-  return PLUMB_NO_REG;
+  return is_absent(text, out_type) ? ptx_const(d, *out_type, 0) : PLUMB_NO_REG;
 }
 
 /* A function's address as data: the linker fills a constant of eight bytes with it. */

@@ -32,9 +32,11 @@ typedef struct plumb_ptx_asm {
 } plumb_ptx_asm;
 
 /* Decodes the piece as a device function and calls it; its results go to `results`.
- * False: a constraint that is not a register or an immediate, operands that do not fit
- * their letters, or a text that is not PTX; nothing is built then. */
-bool plumb_ptx_inline_asm(const plumb_ptx_asm *a, plumb_reg *results);
+ * Where that fails nothing is built.
+ * PLUMB_UNSUPPORTED  a constraint that is not a register or an immediate, operands that do
+ *                    not fit their letters
+ * PLUMB_BAD_INPUT    a text that is not PTX */
+plumb_status plumb_ptx_inline_asm(const plumb_ptx_asm *a, plumb_reg *results, plumb_diag *diag);
 
 /* One row for each instruction of the PTX ISA; static storage. */
 typedef struct plumb_ptx_op {
