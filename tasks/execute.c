@@ -94,7 +94,7 @@ static session session_begin(plumb_arena *arena, const plumb_stage *stage, const
   return (session){.arena = arena,
                    .c = c,
                    .call = {.program = stage->program,
-                            .launch = {{1, 1, 1}, {1, 1, 1}, 0},
+                            .launch = {.grid = {1, 1, 1}, .block = {1, 1, 1}},
                             .buffers = buffers,
                             .buffer_count = task->tensor_count,
                             .path = task->path,
