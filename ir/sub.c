@@ -43,6 +43,7 @@ plumb_sub_texts plumb_op_sub_texts(plumb_op op) {
     case PLUMB_OP_FENCE:
       return (plumb_sub_texts){PLUMB_PROXY_COUNT, get_proxy};
     case PLUMB_OP_ASYNC_GROUP:
+    case PLUMB_OP_WGMMA_GROUP:
       return (plumb_sub_texts){PLUMB_GROUP_COUNT, get_group};
     case PLUMB_OP_MBARRIER:
       return (plumb_sub_texts){PLUMB_MBARRIER_COUNT, get_mbarrier};

@@ -3,6 +3,7 @@
 
 #include "ir/mma.h"
 #include "ir/program.h"
+#include "ir/wgmma.h"
 
 typedef struct place {
   const plumb_program *p;
@@ -67,6 +68,13 @@ static size_t tensor_operands(const plumb_inst *inst) {
   return 4 + rank + (inst->imm >> 8 && inst->sub == 0 ? rank - 2 : 0);
 }
 
+static plumb_dtype wgmma_operand(const plumb_inst *inst, size_t k) {
+  plumb_wgmma w = plumb_wgmma_unpack(inst->imm);
+  size_t b = w.a_regs ? 5 : 2;
+  if (k == 0) return PLUMB_I1;
+  return k == b || (k < b && !w.a_regs) ? PLUMB_I64 : PLUMB_I32;
+}
+
 /* Operand types that differ from the instruction's. */
 static plumb_dtype operand_type(const plumb_inst *inst, size_t k) {
   plumb_dtype type = (plumb_dtype)inst->type;
@@ -109,6 +117,8 @@ static plumb_dtype operand_type(const plumb_inst *inst, size_t k) {
       return k == 0 ? PLUMB_I64 : mbarrier_operand(inst->sub);
     case PLUMB_OP_MAP_BLOCK:
       return k == 0 ? PLUMB_I64 : PLUMB_I32;
+    case PLUMB_OP_WGMMA:
+      return wgmma_operand(inst, k);
     case PLUMB_OP_TENSORMAP_REPLACE:
     case PLUMB_OP_BLOCK_RANK:
       return PLUMB_I64;
@@ -135,6 +145,7 @@ static plumb_dtype result_type(const plumb_inst *inst, size_t k) {
     case PLUMB_OP_MAP_BLOCK:
       return PLUMB_I64;
     case PLUMB_OP_BLOCK_RANK:
+    case PLUMB_OP_WGMMA:
       return PLUMB_I32;
     case PLUMB_OP_MBARRIER:
       return mbarrier_result(inst->sub);
@@ -210,6 +221,11 @@ static plumb_status check_types(const place *at) {
       PLUMB_TRY(want(at, operands[k], type, "an operand has another size"));
   }
   switch (inst->op) {
+    case PLUMB_OP_WGMMA:
+      for (size_t k = 0; k < inst->results; k++)
+        if (results[k] != operands[inst->operands - inst->results + k])
+          return reject(at, "D is not in place");
+      return PLUMB_OK;
     case PLUMB_OP_CONDBR:
       return want(at, operands[0], PLUMB_I1, "the condition is no i1");
     case PLUMB_OP_TO_GENERIC:
@@ -267,7 +283,15 @@ static bool sub_ok(const plumb_inst *inst) {
     case PLUMB_OP_FENCE:
       return inst->sub < PLUMB_PROXY_COUNT;
     case PLUMB_OP_ASYNC_GROUP:
-      return inst->sub < PLUMB_GROUP_COUNT && inst->imm >= 0;
+      return inst->sub < PLUMB_GROUP_WGMMA_FENCE && inst->imm >= 0;
+    case PLUMB_OP_WGMMA_GROUP:
+      return inst->sub >= PLUMB_GROUP_WGMMA_FENCE && inst->sub < PLUMB_GROUP_COUNT &&
+             inst->imm >= 0;
+    case PLUMB_OP_WGMMA: {
+      plumb_wgmma w = plumb_wgmma_unpack(inst->imm);
+      return plumb_wgmma_valid(&w) && inst->imm == plumb_wgmma_pack(&w) &&
+             inst->results == plumb_wgmma_regs(&w) && inst->operands == plumb_wgmma_operands(&w);
+    }
     case PLUMB_OP_CP_ASYNC:
       return (inst->imm == 4 || inst->imm == 8 || inst->imm == 16) &&
              (inst->operands == 3 || inst->operands == 4);

@@ -114,6 +114,8 @@ void plumb_async_create(plumb_block_run *br) {
   a->global = take(PLUMB_GLOBAL_MARKS, sizeof *a->global);
   a->lanes = take(br->lanes, sizeof *a->lanes);
   for (uint32_t l = 0; l < br->lanes; l++) a->lanes[l].end = &a->lanes[l].first;
+  a->warps = take(br->grid->warps, sizeof *a->warps);
+  for (uint32_t w = 0; w < br->grid->warps; w++) a->warps[w].open = 1;
   br->async = a;
   if (br->grid->cluster_blocks > 1) return;
   br->cluster = take(1, sizeof *br->cluster);
@@ -139,6 +141,7 @@ void plumb_async_begin(plumb_block_run *br) {
     while (a->lanes[l].first) op_destroy(a->lanes[l].first);
     a->lanes[l] = (plumb_lane_async){.end = &a->lanes[l].first};
   }
+  for (uint32_t w = 0; w < br->grid->warps; w++) a->warps[w] = (plumb_warp_async){.open = 1};
   while (a->barriers) {
     plumb_mbarrier_object *next = a->barriers->next;
     plumb_mark_remove(&a->barriers->mark);
@@ -156,6 +159,7 @@ void plumb_async_destroy(plumb_block_run *br) {
   free(a->shared);
   free(a->global);
   free(a->lanes);
+  free(a->warps);
   free(a);
   br->async = NULL;
 }
@@ -390,8 +394,14 @@ bool plumb_async_finish_op(plumb_async_op *op, const plumb_strand *s, plumb_cloc
   plumb_block_run *br = op->br;
   bool ok = true;
   op->own = op->generic_proxy && s;
-  plumb_async_read(op);
-  write_segments(op);
+  if (op->product) {
+    for (uint32_t i = 0; br->race && i < op->segment_count; i++)
+      plumb_proxy_stamp(br, op->agent, op->pc, op->segments[i].from, op->segments[i].size_bytes,
+                        PLUMB_TOUCH_READ);
+  } else {
+    plumb_async_read(op);
+    write_segments(op);
+  }
   if (op->own) ok = finish_own(op, s);
   if (br->race && to) {
     plumb_clock_know_lane(to, br->index, op->agent, br->race->time + 1);

@@ -46,6 +46,7 @@ struct plumb_async_op {
   uint32_t lane, pc; /* pc: program-wide */
   uint32_t agent;
   bool generic_proxy; /* cp.async */
+  bool product;       /* wgmma: it only reads; `group` is of the warp */
   bool own;           /* it ends as accesses of the lane itself */
   bool has_read;      /* the source is in `data` */
   uint8_t reduce;     /* 1 + plumb_atomic, 0: copies */
@@ -96,6 +97,12 @@ typedef struct plumb_lane_async {
   plumb_async_op *first, **end;
 } plumb_lane_async;
 
+/* One warp's groups of wgmma, numbered from 1. */
+typedef struct plumb_warp_async {
+  uint32_t open, complete; /* the one that is being filled; the last that was waited for */
+  bool fenced;             /* some wgmma.fence was executed */
+} plumb_warp_async;
+
 struct plumb_async {
   plumb_mark **shared; /* a granule of the block's shared memory */
   uint32_t granules, shared_count;
@@ -103,6 +110,7 @@ struct plumb_async {
   uint32_t global_count;
   plumb_mbarrier_object *barriers;
   plumb_lane_async *lanes;
+  plumb_warp_async *warps;
   uint32_t next_agent[2];
   uint64_t serial;
 };
@@ -169,6 +177,18 @@ bool plumb_exec_tensormap_replace(plumb_block_run *br, plumb_strand *s, const pl
  * when it is sent to several (UINT32_MAX: as the address says). */
 bool plumb_async_ends_at(plumb_block_run *br, const plumb_strand *s, plumb_async_op *op,
                          uint64_t barrier, uint32_t rank, uint64_t tx_bytes);
+
+/* --- wgmma.c --- */
+
+/* The product of one warp, whose 32 lanes from `first` up are all there; its fences and
+ * groups. False after a trap. */
+bool plumb_exec_wgmma(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, uint32_t first);
+bool plumb_exec_wgmma_group(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                            uint32_t first);
+/* Before any other instruction of a frame with registers in flight: false if it touches one. */
+bool plumb_wgmma_watch(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                       const plumb_lanes *on);
+void plumb_flight_destroy(plumb_frame *f);
 
 /* --- cluster.c --- */
 

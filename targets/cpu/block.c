@@ -41,6 +41,7 @@ void plumb_block_create_run(plumb_block_run *br, plumb_grid *grid) {
 static void frame_free(plumb_frame *f) {
   for (size_t r = 0; f->origins && r < f->fn->reg_count; r++) free(f->origins[r]);
   for (size_t r = 0; f->companions && r < f->fn->reg_count; r++) free(f->companions[r]);
+  plumb_flight_destroy(f);
   free(f->origins);
   free(f->companions);
   free(f->saved_top);

@@ -163,7 +163,7 @@ static bool wait_lane(plumb_block_run *br, plumb_strand *s, uint32_t lane, bool 
   bool ok = true;
   for (plumb_async_op *op = br->async->lanes[lane].first, *next; op && ok; op = next) {
     next = op->next;
-    if (op->generic_proxy != cp || op->group >= end) continue;
+    if (op->product || op->generic_proxy != cp || op->group >= end) continue;
     if (read_only) {
       plumb_async_read(op);
       if (br->race) plumb_clock_know_lane(&done, br->index, op->agent, br->race->time + 1);
@@ -181,8 +181,6 @@ static bool exec_async_group(plumb_block_run *br, plumb_strand *s, const plumb_i
   uint64_t left = (uint64_t)inst->imm;
   bool cp = inst->sub == PLUMB_GROUP_CP_COMMIT || inst->sub == PLUMB_GROUP_CP_WAIT;
   bool commit = inst->sub == PLUMB_GROUP_CP_COMMIT || inst->sub == PLUMB_GROUP_BULK_COMMIT;
-  if (inst->sub >= PLUMB_GROUP_WGMMA_FENCE)
-    return plumb_unsupported_at(br, s->frame, s->pc, "wgmma");
   for (uint32_t l = on->lo; l < on->hi; l++) {
     if (!plumb_lanes_has(on, l)) continue;
     plumb_lane_async *mine = &br->async->lanes[l];

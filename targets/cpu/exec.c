@@ -549,6 +549,7 @@ static bool step(plumb_block_run *br, plumb_strand *s, bool *out_schedule) {
     return !br->trapped;
   }
   br->counters.lane_instructions += on->count;
+  if (s->frame->flight && !plumb_wgmma_watch(br, s, inst, on)) return false;
   switch (kind) {
     case PLUMB_CLASS_ALU:
       if (!exec_alu(br, s, inst, on)) return false;

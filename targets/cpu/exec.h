@@ -75,6 +75,7 @@ struct plumb_frame {
   uint32_t **origins;              /* a register: NULL (all lanes defined) or one word a lane:
                                       0 defined, else 1 + program-wide pc of the culprit */
   plumb_companion **companions;    /* a register: NULL (exact) or one a lane */
+  struct plumb_flight *flight;     /* registers that wgmma uses (wgmma.c); NULL: none */
   uint64_t local_base;             /* byte 0 of the function's static local memory */
   uint64_t *saved_top;             /* a lane: its local top before the call */
   uint64_t serial;                 /* block in which the registers were last cleared */

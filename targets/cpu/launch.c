@@ -50,6 +50,7 @@ static void scan(uses *u, const plumb_function *fn) {
       case PLUMB_OP_TENSORMAP_REPLACE:
       case PLUMB_OP_CLUSTER_BARRIER:
       case PLUMB_OP_WGMMA:
+      case PLUMB_OP_WGMMA_GROUP:
         u->fences = u->async = true;
         u->sequential |= inst->op == PLUMB_OP_BULK_COPY && inst->sub;
         u->sequential |= inst->op == PLUMB_OP_TENSOR_COPY && inst->sub > 1;

@@ -1,7 +1,7 @@
 /* Sets of lanes, strands and frames: who runs next, who merges, who ends. */
-#include "targets/cpu/exec.h"
-
 #include <stdlib.h>
+
+#include "targets/cpu/async.h"
 
 /* A strand that has taken this many backward branches while others are ready lets
  * them go first; each further budget is twice as long, up to 64 times. */
@@ -231,6 +231,7 @@ static void clear_registers(plumb_block_run *br, plumb_frame *f) {
   if (f->serial != br->serial && (f->serial == 0 || f->fn->reads_unwritten))
     memset(f->regs, 0, f->regs_bytes);
   f->serial = br->serial;
+  plumb_flight_destroy(f);
   if (f->origins)
     for (size_t r = 0; r < f->fn->reg_count; r++)
       if (f->origins[r]) memset(f->origins[r], 0, br->lanes * sizeof **f->origins);

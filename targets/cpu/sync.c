@@ -367,13 +367,18 @@ static void elect(plumb_block_run *br, const plumb_strand *s, const plumb_inst *
 }
 
 static bool is_matrix(const plumb_inst *inst) {
-  return inst->op == PLUMB_OP_MMA;
+  return inst->op == PLUMB_OP_MMA || inst->op == PLUMB_OP_WGMMA ||
+         inst->op == PLUMB_OP_WGMMA_GROUP;
 }
 
 static bool run_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, const warp *w) {
   switch (inst->op) {
     case PLUMB_OP_MMA:
       return plumb_exec_mma(br, s, inst, w->first);
+    case PLUMB_OP_WGMMA:
+      return plumb_exec_wgmma(br, s, inst, w->first);
+    case PLUMB_OP_WGMMA_GROUP:
+      return plumb_exec_wgmma_group(br, s, inst, w->first);
     case PLUMB_OP_SHFL:
       shuffle(br, s, inst, w);
       break;
