@@ -57,8 +57,7 @@ bool plumb_wgmma_valid(const plumb_wgmma *w) {
     k = 32;
   } else {
     is_int = true;
-    types = d == PLUMB_MMA_S32 &&
-            (a == PLUMB_MMA_B1 ? b == a : is_byte_int(a) && is_byte_int(b));
+    types = d == PLUMB_MMA_S32 && (a == PLUMB_MMA_B1 ? b == a : is_byte_int(a) && is_byte_int(b));
     k = a == PLUMB_MMA_B1 ? 256 : 32;
   }
   if (w->sparse) k *= 2;

@@ -6,15 +6,15 @@
 #include "ir/mma.h"
 
 typedef struct plumb_wgmma {
-  uint16_t n, k;      /* k: columns of A before compression */
-  uint8_t a, b, d;    /* plumb_mma_type */
-  bool a_regs;        /* A in four registers a lane, else in shared memory as B */
-  bool a_column;      /* A's rows are adjacent in shared memory, not its columns */
-  bool b_row;         /* B's columns are adjacent */
+  uint16_t n, k;   /* k: columns of A before compression */
+  uint8_t a, b, d; /* plumb_mma_type */
+  bool a_regs;     /* A in four registers a lane, else in shared memory as B */
+  bool a_column;   /* A's rows are adjacent in shared memory, not its columns */
+  bool b_row;      /* B's columns are adjacent */
   bool negate_a, negate_b;
   bool satfinite;
-  bool sparse;        /* A holds every second element */
-  uint8_t selector;   /* sparse: which lanes of a quad give the metadata */
+  bool sparse;      /* A holds every second element */
+  uint8_t selector; /* sparse: which lanes of a quad give the metadata */
 } plumb_wgmma;
 
 /* To and from an instruction's `imm`. */

@@ -27,12 +27,18 @@ static bool suffixes(const ptx_decoder *d, plumb_wgmma *w) {
     const char *text = d->s->parts[i];
     if (strcmp(text, "sync") == 0 || strcmp(text, "aligned") == 0 || strcmp(text, "and") == 0)
       continue;
-    if (strcmp(text, "sp") == 0) w->sparse = true;
-    else if (strcmp(text, "satfinite") == 0) w->satfinite = true;
-    else if (strcmp(text, "popc") == 0) pop = true;
-    else if (shape(text, w)) shaped = true;
-    else if (types < 3 && plumb_mma_type_find(text, &t[types])) types++;
-    else return false;
+    if (strcmp(text, "sp") == 0)
+      w->sparse = true;
+    else if (strcmp(text, "satfinite") == 0)
+      w->satfinite = true;
+    else if (strcmp(text, "popc") == 0)
+      pop = true;
+    else if (shape(text, w))
+      shaped = true;
+    else if (types < 3 && plumb_mma_type_find(text, &t[types]))
+      types++;
+    else
+      return false;
   }
   if (!shaped || types != 3) return false;
   w->d = (uint8_t)t[0];

@@ -137,7 +137,8 @@ bool plumb_race_touch_rows(plumb_block_run *br, const plumb_strand *s, uint32_t 
   bool shared = window == PLUMB_WINDOW_SHARED;
   uint32_t reach = fp->step == 0 ? fp->width - 1 : 0;
   if (fp->pitch == 0) reach += (fp->rows - 1) * fp->width;
-  if (br->async || br->cluster || (!shared && br->grid->online) || (write && reach) || (size_bytes & (size_bytes - 1)))
+  if (br->async || br->cluster || (!shared && br->grid->online) || (write && reach) ||
+      (size_bytes & (size_bytes - 1)))
     return false;
   if (shared) base = plumb_race_shared(br, base, &window);
   plumb_touch t = plumb_race_touch_of(br, s, write ? PLUMB_TOUCH_WRITE : PLUMB_TOUCH_READ);

@@ -367,8 +367,7 @@ static void elect(plumb_block_run *br, const plumb_strand *s, const plumb_inst *
 }
 
 static bool is_matrix(const plumb_inst *inst) {
-  return inst->op == PLUMB_OP_MMA || inst->op == PLUMB_OP_WGMMA ||
-         inst->op == PLUMB_OP_WGMMA_GROUP;
+  return inst->op == PLUMB_OP_MMA || inst->op == PLUMB_OP_WGMMA || inst->op == PLUMB_OP_WGMMA_GROUP;
 }
 
 static bool run_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, const warp *w) {

@@ -76,9 +76,8 @@ bool plumb_wgmma_watch(plumb_block_run *br, plumb_strand *s, const plumb_inst *i
                              "wgmma.wait_group lies between");
     for (uint32_t i = 0; i < inst->results; i++) {
       size_t at = (size_t)results[i] * t->warps + w;
-      size_t from = move && !plumb_reg_is_const(operands[0])
-                        ? (size_t)operands[0] * t->warps + w
-                        : SIZE_MAX;
+      size_t from =
+          move && !plumb_reg_is_const(operands[0]) ? (size_t)operands[0] * t->warps + w : SIZE_MAX;
       if (in_flight(br, t->write[at], w) || in_flight(br, t->read[at], w))
         return trap_register(br, s, w,
                              "a register is written that a wgmma.mma_async in flight uses: no "
@@ -97,7 +96,7 @@ typedef struct tile {
   uint64_t start, leading, stride; /* bytes */
   uint32_t width;                  /* 16 byte pieces of a row of the swizzle */
   uint32_t swizzle;
-  bool major; /* M or N is adjacent, not K */
+  bool major;                      /* M or N is adjacent, not K */
   uint32_t first, rows, row_bytes; /* row_bytes: of K */
   uint8_t *data;                   /* rows * row_bytes, or as it lies: K by rows of 2 bytes */
   bool *undefined;                 /* a row */
@@ -135,9 +134,9 @@ static bool describe(const task *t, uint64_t descriptor, bool major, tile *out) 
 static uint64_t piece_address(const tile *m, uint32_t r, uint32_t c) {
   uint64_t pitch = m->width * 16u, at;
   if (m->major)
-    at = m->width == 1 ? c * m->stride + r % 8 * 16 + r / 8 * m->leading
-                       : c % m->width * 16 + c / m->width * m->leading + r % 8 * pitch +
-                             r / 8 * m->stride;
+    at = m->width == 1
+             ? c * m->stride + r % 8 * 16 + r / 8 * m->leading
+             : c % m->width * 16 + c / m->width * m->leading + r % 8 * pitch + r / 8 * m->stride;
   else
     at = r % 8 * pitch + r / 8 * m->stride + c * (m->width == 1 ? m->leading : 16);
   return plumb_swizzle(m->swizzle, m->start + at) + plumb_window_base(PLUMB_WINDOW_SHARED);
@@ -344,8 +343,8 @@ static bool issue(task *t, const plumb_product *product) {
   b.data = a.data + (size_t)a.rows * a.row_bytes;
   a.undefined = (bool *)(b.data + (size_t)b.rows * b.row_bytes);
   b.undefined = a.undefined + a.rows;
-  t->op = plumb_async_op_create(br, t->s, t->first,
-                                (a.rows * a.row_bytes + b.rows * b.row_bytes) / 16);
+  t->op =
+      plumb_async_op_create(br, t->s, t->first, (a.rows * a.row_bytes + b.rows * b.row_bytes) / 16);
   t->op->product = true;
   t->op->group = br->async->warps[t->warp].open;
   bool ok = true;
@@ -382,15 +381,15 @@ bool plumb_exec_wgmma(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   t.b = t.a + (t.w.a_regs ? 4 : 1);
   t.d = plumb_inst_results(fn, inst);
   if (t.w.sparse) return plumb_unsupported_at(br, s->frame, s->pc, "wgmma.mma_async.sp");
-  plumb_product product = {.model = br->run->options.model,
-                           .instruction = PLUMB_PRODUCT_WGMMA,
-                           .a = (plumb_mma_type)t.w.a,
-                           .b = (plumb_mma_type)t.w.b,
-                           .c = (plumb_mma_type)t.w.d,
-                           .d = (plumb_mma_type)t.w.d,
-                           .combine = t.w.a == PLUMB_MMA_B1 ? PLUMB_MMA_AND_POPC
-                                                            : PLUMB_MMA_MULTIPLY,
-                           .satfinite = t.w.satfinite};
+  plumb_product product = {
+      .model = br->run->options.model,
+      .instruction = PLUMB_PRODUCT_WGMMA,
+      .a = (plumb_mma_type)t.w.a,
+      .b = (plumb_mma_type)t.w.b,
+      .c = (plumb_mma_type)t.w.d,
+      .d = (plumb_mma_type)t.w.d,
+      .combine = t.w.a == PLUMB_MMA_B1 ? PLUMB_MMA_AND_POPC : PLUMB_MMA_MULTIPLY,
+      .satfinite = t.w.satfinite};
   plumb_diag diag = {0};
   if (plumb_product_check(&product, &diag) != PLUMB_OK)
     return plumb_unsupported_at(br, s->frame, s->pc, diag.message);
