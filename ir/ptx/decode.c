@@ -68,7 +68,7 @@ static plumb_status initialise(ptx_decoder *d, const ptx_variable *v, plumb_glob
 
 static plumb_status add_global(ptx_decoder *d, const ptx_variable *v, const char *name) {
   uint64_t size = v->unsized ? 0 : variable_bytes(v);
-  if (size > (1ull << 32)) return variable_fail(d, v, "larger than 4 GiB");
+  if (size > (1ull << 40)) return variable_fail(d, v, "larger than 1 TiB");
   /* A name that is not linked is the module's own. */
   if (!v->is_visible && plumb_program_find_global(d->program, name) != SIZE_MAX)
     name = plumb_arena_printf(d->arena, "%s.%zu", name, d->program->global_count);
