@@ -13,6 +13,7 @@ static const char usage[] =
     "  plumb check REFERENCE.mlir CANDIDATE   the same without a task file\n"
     "  plumb lower FILE...          one side's ladder: run each step, run each stage, blame\n"
     "  plumb run FILE               run one stage (.mlir .ll .ptx .plumb), print its outputs\n"
+    "  plumb run -- PROGRAM         run a program that uses CUDA, its kernels here\n"
     "  plumb show FILE              the stages and the programs they decode to\n"
     "  plumb ops [ptx|mlir|llvm]         what is understood\n"
     "\n"
@@ -76,7 +77,17 @@ static const struct {
      "\n"
      "  --arg V      as in plumb lower --help; a lone number is a scalar parameter's value\n"
      "  --save DIR   each argument and result after the run as argK.npy, resultK.npy\n"
-     "  --format text|json, -o FILE, --seed N, --jobs N\n"},
+     "  --format text|json, -o FILE, --seed N, --jobs N\n"
+     "\n"
+     "plumb run [--arch sm_90] [--allow LIST] [--seed N] [--jobs N] -- PROGRAM ARGUMENTS...\n"
+     "\n"
+     "  plumb run --arch sm_80 -- ./vectorAdd\n"
+     "\n"
+     "A program that uses CUDA's driver library, or was built with nvcc -cudart shared, "
+     "unchanged;\n"
+     "its kernels run here, with the checks on. The exit code is the program's.\n"
+     "  --arch A     the device that the program sees (default sm_90)\n"
+     "  --allow L    what is no fault, of: uninitialised, races\n"},
     {"show",
      "plumb show FILE [--stage N] [--pipeline P] [--to ptx]\n"
      "\n"
@@ -139,6 +150,7 @@ enum {
   SEED,
   JOBS,
   QUIET,
+  ALLOW,
   REFERENCE_ENTRY,
   SIZE,
   SHAPE,
@@ -164,6 +176,7 @@ static const struct option flags[] = {{"entry", required_argument, NULL, ENTRY},
                                       {"seed", required_argument, NULL, SEED},
                                       {"jobs", required_argument, NULL, JOBS},
                                       {"quiet", no_argument, NULL, QUIET},
+                                      {"allow", required_argument, NULL, ALLOW},
                                       {"reference-entry", required_argument, NULL, REFERENCE_ENTRY},
                                       {"size", required_argument, NULL, SIZE},
                                       {"shape", required_argument, NULL, SHAPE},
@@ -208,6 +221,9 @@ static plumb_status apply_flag(command *c, int flag, const char *value, plumb_di
                                                     "--to '%s' is not known (known: ptx)", value);
     case ARCH:
       o->arch = value;
+      return PLUMB_OK;
+    case ALLOW:
+      o->allow = value;
       return PLUMB_OK;
     case STAGE:
       PLUMB_TRY(parse_count("--stage", value, &number, diag));
@@ -269,6 +285,11 @@ static plumb_status parse_flags(plumb_arena *arena, int argc, char **argv, comma
   c->o.pair.shapes = c->shapes = PLUMB_NEW_ARRAY(arena, const char *, (size_t)argc);
   opterr = 0;
   int flag;
+  for (int i = 1; strcmp(argv[0], "run") == 0 && i < argc; i++)
+    if (strcmp(argv[i], "--") == 0) {
+      c->o.program = argv + i + 1; /* what follows is the program's, flags too */
+      argc = i;
+    }
   while ((flag = getopt_long(argc, argv, ":o:", flags, NULL)) != -1) {
     if (flag == '?')
       return plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "unknown flag '%s'; see plumb %s --help",
@@ -301,6 +322,8 @@ static int run_verb(plumb_arena *arena, const char *verb, command *c, plumb_text
   if (status != PLUMB_OK) return fail(&diag, status);
   if (is_check)
     status = plumb_verb_check(arena, &c->o, out, &code, &diag);
+  else if (c->o.program)
+    status = plumb_verb_run_program(arena, &c->o, &diag);
   else if (strcmp(verb, "run") == 0)
     status = plumb_verb_run(arena, &c->o, out, &code, &diag);
   else if (strcmp(verb, "lower") == 0)

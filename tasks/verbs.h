@@ -24,12 +24,18 @@ typedef struct plumb_verb_options {
   uint64_t seed;
   int jobs;
   const char *command;
+  char **program;    /* run --: the program and its arguments, NULL-terminated; else NULL */
+  const char *allow; /* faults that are none: "uninitialised,races" */
 } plumb_verb_options;
 
 plumb_status plumb_verb_check(plumb_arena *arena, plumb_verb_options *options, plumb_text *out,
                               int *out_exit, plumb_diag *diag);
 plumb_status plumb_verb_run(plumb_arena *arena, plumb_verb_options *options, plumb_text *out,
                             int *out_exit, plumb_diag *diag);
+/* Runs a program in the place of this process, CUDA's libraries replaced (driver/): returns
+ * only where that fails. PLUMB_BAD_INPUT  the program cannot be run */
+plumb_status plumb_verb_run_program(plumb_arena *arena, const plumb_verb_options *options,
+                                    plumb_diag *diag);
 plumb_status plumb_verb_lower(plumb_arena *arena, plumb_verb_options *options, plumb_text *out,
                               int *out_exit, plumb_diag *diag);
 plumb_status plumb_verb_show(plumb_arena *arena, plumb_verb_options *options, plumb_text *out,

@@ -82,6 +82,14 @@ bool ptx_known_function(ptx_decoder *d, const char *name, const ptx_operand *res
                       ptx_value(d, &args->items[1], PLUMB_I64)};
     plumb_reg count = r != PLUMB_NO_REG ? r : plumb_reg_create(d->f, PLUMB_I32);
     plumb_build(&d->b, PLUMB_OP_PRINT, PLUMB_I32, &count, 1, v, 2)->imm = -1;
+  } else if (strcmp(name, "__assertfail") == 0 && args && args->count == 5) {
+    /* void __assertfail(message, file, unsigned line, function, size_t charSize) */
+    plumb_reg v[4] = {ptx_value(d, &args->items[0], PLUMB_I64),
+                      ptx_value(d, &args->items[1], PLUMB_I64), PLUMB_NO_REG,
+                      ptx_value(d, &args->items[3], PLUMB_I64)};
+    plumb_reg line = ptx_value(d, &args->items[2], PLUMB_I32);
+    v[2] = plumb_build_cvt(&d->b, PLUMB_I64, PLUMB_I32, line, 0, PLUMB_RN);
+    plumb_build(&d->b, PLUMB_OP_ASSERT_FAIL, PLUMB_I64, NULL, 0, v, 4);
   } else if (strcmp(name, "__assertfail") == 0 || strcmp(name, "__assert_fail") == 0) {
     ptx_guard_to_branch(d);
     plumb_inst *trap = plumb_build(&d->b, PLUMB_OP_TRAP, PLUMB_I1, NULL, 0, NULL, 0);

@@ -167,7 +167,7 @@ void ptx_pack(ptx_decoder *d, plumb_reg result, plumb_dtype container, const plu
 }
 
 /* Special registers of what does not exist here: shared memory that the system reserves,
- * a driver's environment, performance counters, a graph that launched the kernel. */
+ * most of a driver's environment, performance counters, a graph that launched the kernel. */
 static bool is_absent(const char *text, plumb_dtype *out_type) {
   static const struct {
     const char *prefix;

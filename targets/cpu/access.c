@@ -287,7 +287,7 @@ static bool lane_access(plumb_block_run *br, plumb_access *a, uint32_t lane, boo
     } else {
       plumb_place_read(br, &place, lane, bytes, data, state);
       memcpy(plumb_reg_lanes(br, f, a->regs[e]) + (size_t)lane * bytes, data, bytes);
-      if (!plumb_state_is_initialised(state, bytes)) {
+      if (!br->run->options.ignore_uninitialised && !plumb_state_is_initialised(state, bytes)) {
         br->undef = true;
         plumb_undef_set(br, f, a->regs[e], lane,
                         plumb_undef_loaded(br, lane, place.address, f->pc_base + a->s->pc + 1));

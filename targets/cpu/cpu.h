@@ -12,6 +12,8 @@
 #ifndef PLUMB_TARGETS_CPU_CPU_H
 #define PLUMB_TARGETS_CPU_CPU_H
 
+#include <stdio.h>
+
 #include "ir/program.h"
 #include "targets/models/model.h"
 
@@ -53,12 +55,14 @@ typedef struct plumb_counters {
 } plumb_counters;
 
 typedef struct plumb_run_options {
-  uint64_t seed;       /* of the schedule of strands and blocks */
-  uint64_t step_limit; /* lane-instructions in all; 0: 20 billion */
-  int jobs;            /* threads; 0: all cores */
-  bool check_races;    /* default on */
-  plumb_model model;   /* what matrix instructions compute; default: the reference reading */
-  bool companions;     /* carry shadow and interval beside every float value (bound.h) */
+  uint64_t seed;             /* of the schedule of strands and blocks */
+  uint64_t step_limit;       /* lane-instructions in all; 0: 20 billion */
+  int jobs;                  /* threads; 0: all cores */
+  bool check_races;          /* default on */
+  plumb_model model;         /* what matrix instructions compute; default: the reference reading */
+  bool companions;           /* carry shadow and interval beside every float value (bound.h) */
+  FILE *print_to;            /* where kernels print; NULL: stderr */
+  bool ignore_uninitialised; /* bytes that were never written may be read, as what they hold */
 } plumb_run_options;
 
 plumb_run_options plumb_run_options_default(void);
@@ -81,6 +85,8 @@ void plumb_machine_destroy(plumb_machine *m);
 uint64_t plumb_machine_alloc(plumb_machine *m, uint64_t size_bytes, uint64_t align,
                              const char *name);
 plumb_status plumb_machine_free(plumb_machine *m, uint64_t address, plumb_diag *diag);
+/* Of all live allocations. */
+uint64_t plumb_machine_bytes(const plumb_machine *m);
 /* Writing marks bytes initialised. out_initialised (may be NULL): one 0/1 byte a byte. */
 plumb_status plumb_machine_write(plumb_machine *m, uint64_t address, const void *data,
                                  uint64_t size_bytes, plumb_diag *diag);
@@ -163,6 +169,8 @@ typedef struct plumb_launch {
   uint32_t block[3];
   uint64_t shared_bytes; /* dynamic */
   uint32_t cluster[3];   /* blocks of a cluster; 0: what the kernel requires, or 1 */
+  uint64_t workspace;    /* of a cooperative launch, else 0: 8 zeroed bytes that the barrier of
+                            all blocks counts in; %envreg1 and %envreg2 hold its address */
 } plumb_launch;
 
 /* Launches a kernel; `param_bytes` is the content of its param space.

@@ -118,6 +118,12 @@ static bool uniform_sreg(const plumb_block_run *br, plumb_sreg which, uint64_t *
     case PLUMB_SREG_GLOBALTIMER:
       *out = br->counters.instructions; /* a clock that the seed replays */
       return true;
+    case PLUMB_SREG_ENVREG1:
+      *out = l->workspace >> 32;
+      return true;
+    case PLUMB_SREG_ENVREG2:
+      *out = (uint32_t)l->workspace;
+      return true;
     case PLUMB_SREG_DYNAMIC_SMEM_BYTES:
       *out = l->shared_bytes;
       return true;
@@ -566,8 +572,8 @@ static bool step(plumb_block_run *br, plumb_strand *s, bool *out_schedule) {
       *out_schedule = true;
       return plumb_exec_sync(br, s, inst);
     default:
-      if (inst->op == PLUMB_OP_PRINT ? !plumb_exec_print(br, s, inst, on)
-                                     : !plumb_exec_launch(br, s, inst))
+      if (inst->op == PLUMB_OP_LAUNCH ? !plumb_exec_launch(br, s, inst)
+                                      : !plumb_exec_print(br, s, inst, on))
         return false;
       s->pc++;
       return true;

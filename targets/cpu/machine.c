@@ -52,6 +52,10 @@ plumb_status plumb_machine_free(plumb_machine *m, uint64_t address, plumb_diag *
                     (unsigned long long)address);
 }
 
+uint64_t plumb_machine_bytes(const plumb_machine *m) {
+  return m->total_bytes;
+}
+
 static plumb_status find(const plumb_machine *m, uint64_t address, uint64_t size_bytes,
                          plumb_allocation **out, uint64_t *out_offset, plumb_diag *diag) {
   plumb_allocation *a =

@@ -1,4 +1,5 @@
-/* PRINT: printf of host and device code, to stderr (stdout is for results). */
+/* PRINT: printf of host and device code, to stderr unless the run says otherwise (stdout is
+ * for results); ASSERT_FAIL, which ends the run with the texts of assert. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@ typedef struct argument {
 } argument;
 
 /* Prints one conversion `spec` ("%-5.2f", length modifiers taken out). */
-static void print_one(const char *spec, char conversion, const argument *a) {
+static void print_one(FILE *to, const char *spec, char conversion, const argument *a) {
   bool is_float = plumb_dtype_is_float(a->type);
   unsigned bits = plumb_dtype_table[a->type].bits;
   char full[72];
@@ -21,7 +22,7 @@ static void print_one(const char *spec, char conversion, const argument *a) {
     case 'i': {
       unsigned shift = bits < 64 ? 64 - bits : 0;
       snprintf(full, sizeof full, "%.*s" PRId64, (int)stem, spec);
-      fprintf(stderr, full, (int64_t)(a->bits << shift) >> shift);
+      fprintf(to, full, (int64_t)(a->bits << shift) >> shift);
       break;
     }
     case 'u':
@@ -29,31 +30,31 @@ static void print_one(const char *spec, char conversion, const argument *a) {
     case 'X':
     case 'o':
       snprintf(full, sizeof full, "%.*sl%c", (int)stem, spec, conversion);
-      fprintf(stderr, full, (unsigned long)a->bits);
+      fprintf(to, full, (unsigned long)a->bits);
       break;
     case 'c':
-      fputc((int)(a->bits & 0xff), stderr);
+      fputc((int)(a->bits & 0xff), to);
       break;
     case 'p':
-      fprintf(stderr, "0x%" PRIx64, a->bits);
+      fprintf(to, "0x%" PRIx64, a->bits);
       break;
     case 's':
-      fprintf(stderr, "<text at 0x%" PRIx64 ">", a->bits);
+      fprintf(to, "<text at 0x%" PRIx64 ">", a->bits);
       break;
     default:
-      fprintf(stderr, spec, is_float ? plumb_dtype_to_double(a->type, a->bits) : (double)a->bits);
+      fprintf(to, spec, is_float ? plumb_dtype_to_double(a->type, a->bits) : (double)a->bits);
   }
 }
 
-static void print_lane(const char *format, const argument *arguments, uint32_t count) {
+static void print_lane(FILE *to, const char *format, const argument *arguments, uint32_t count) {
   uint32_t next = 0;
   for (const char *c = format; *c; c++) {
     if (*c != '%') {
-      fputc(*c, stderr);
+      fputc(*c, to);
       continue;
     }
     if (c[1] == '%') {
-      fputc('%', stderr);
+      fputc('%', to);
       c++;
       continue;
     }
@@ -63,14 +64,18 @@ static void print_lane(const char *format, const argument *arguments, uint32_t c
     for (; *e && strchr("-+ #0123456789.lhzjtq", *e); e++)
       if (!strchr("lhzjtq", *e) && n < sizeof spec - 3) spec[n++] = *e;
     if (!*e || next >= count || !strchr("diuxXocpsfFeEgGaA", *e)) {
-      fputc('%', stderr);
+      fputc('%', to);
       continue;
     }
     spec[n++] = *e;
     spec[n] = 0;
-    print_one(spec, *e, &arguments[next++]);
+    print_one(to, spec, *e, &arguments[next++]);
     c = e;
   }
+}
+
+static FILE *stream_of(const plumb_block_run *br) {
+  return br->run->options.print_to ? br->run->options.print_to : stderr;
 }
 
 /* --- vprintf: the format and the arguments lie in memory --- */
@@ -131,7 +136,7 @@ static bool print_conversion(plumb_block_run *br, plumb_strand *s, uint32_t lane
     }
   }
   if (!*c || !strchr("diuxXocpsfFeEgGaA", *c)) {
-    fputc('%', stderr);
+    fputc('%', stream_of(br));
     return true;
   }
   bool is_float = strchr("fFeEgGaA", *c) != NULL;
@@ -144,12 +149,12 @@ static bool print_conversion(plumb_block_run *br, plumb_strand *s, uint32_t lane
   if (*c == 's') {
     char *text = read_text(br, s, lane, bits);
     if (!text) return false;
-    fprintf(stderr, spec, text);
+    fprintf(stream_of(br), spec, text);
     free(text);
     return true;
   }
   argument a = {is_float ? PLUMB_F64 : bytes == 8 ? PLUMB_I64 : PLUMB_I32, bits};
-  print_one(spec, *c, &a);
+  print_one(stream_of(br), spec, *c, &a);
   return true;
 }
 
@@ -161,7 +166,7 @@ static bool vprintf_lane(plumb_block_run *br, plumb_strand *s, uint32_t lane, ui
   *count = 0;
   for (const char *c = text; ok && *c;) {
     if (*c != '%' || c[1] == '%') {
-      fputc(*c, stderr);
+      fputc(*c, stream_of(br));
       c += *c == '%' ? 2 : 1;
       continue;
     }
@@ -193,8 +198,28 @@ static bool exec_vprintf(plumb_block_run *br, plumb_strand *s, const plumb_inst 
   return true;
 }
 
+static bool assert_fail(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                        const plumb_lanes *on) {
+  uint32_t lane = on->lo;
+  const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst);
+  uint64_t v[4];
+  char *texts[4] = {NULL};
+  bool ok = true;
+  for (uint32_t i = 0; i < 4; i++)
+    v[i] = plumb_lane_bits(plumb_operand(br, s->frame, operands[i]), 8, lane);
+  for (uint32_t i = 0; ok && i < 4; i++)
+    if (i != 2) ok = (texts[i] = read_text(br, s, lane, v[i])) != NULL;
+  if (ok)
+    plumb_trap_at(br, PLUMB_TRAP_ASSERT, s->frame, s->pc, (int32_t)lane,
+                  "assertion `%.150s` failed: %.120s:%" PRIu64 ", %.120s", texts[0], texts[1], v[2],
+                  texts[3]);
+  for (uint32_t i = 0; i < 4; i++) free(texts[i]);
+  return false;
+}
+
 bool plumb_exec_print(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                       const plumb_lanes *on) {
+  if (inst->op == PLUMB_OP_ASSERT_FAIL) return assert_fail(br, s, inst, on);
   if (inst->imm == -1) return exec_vprintf(br, s, inst, on);
   if (inst->imm < 0 || (size_t)inst->imm >= br->program->string_count)
     return plumb_unsupported_at(br, s->frame, s->pc, "a print without a format");
@@ -212,7 +237,7 @@ bool plumb_exec_print(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
       memcpy(&arguments[i].bits, plumb_operand(br, s->frame, operands[i]) + (size_t)l * bytes,
              bytes > 8 ? 8 : bytes);
     }
-    print_lane(br->program->strings[inst->imm], arguments, inst->operands);
+    print_lane(stream_of(br), br->program->strings[inst->imm], arguments, inst->operands);
   }
   free(arguments);
   return true;

@@ -66,6 +66,7 @@ bool plumb_access_mark_undefined(plumb_block_run *br, const plumb_access *a) {
     if (plumb_state_is_initialised(state, a->size_bytes)) continue;
     if (plumb_has_gap(state, a->size_bytes))
       return plumb_trap_bounds(br, a->s, a->list[i], address, a->size_bytes);
+    if (br->run->options.ignore_uninitialised) continue;
     br->undef = true;
     for (uint32_t e = 0; e < a->elements; e++, address += a->element_bytes)
       if (!plumb_state_is_initialised(state + e * a->element_bytes, a->element_bytes))

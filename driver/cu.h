@@ -1,0 +1,22 @@
+/* What the files of the driver API share. */
+#ifndef PLUMB_DRIVER_CU_H
+#define PLUMB_DRIVER_CU_H
+
+#include "driver/driver.h"
+
+/* A code as CUresult: where only the runtime has a code, the driver's nearest. */
+int cu_done(int error);
+
+/* Takes the lock; NOT_INITIALIZED before cuInit; after a fault every call returns its code. */
+#define CU_CALL \
+  DRIVER_CALL; \
+  do { \
+    int fault_ = cu_begin(device); \
+    if (fault_) return fault_; \
+  } while (0)
+int cu_begin(driver_device *d);
+
+/* The second name that a program compiled with --default-stream per-thread uses. */
+#define PER_THREAD(name, suffix) EXPORT __typeof__(name) name##suffix __attribute__((alias(#name)))
+
+#endif

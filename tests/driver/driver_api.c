@@ -1,0 +1,183 @@
+/* The driver API, by the names that a program finds in libcuda.so.1: argv[1] is its path. */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/abi.h"
+#include "tests/unit/check.h"
+
+static void *library;
+
+/* Calls `name` with `types`, e.g. CALL((unsigned), cuInit, 0). */
+#define CALL(types, name, ...) (((int(*) types)dlsym(library, #name))(__VA_ARGS__))
+#define OK(types, name, ...) \
+  do { \
+    int error_ = CALL(types, name, __VA_ARGS__); \
+    CHECK(error_ == 0, #name " returns %d", error_); \
+  } while (0)
+#define FAILS(code, types, name, ...) \
+  do { \
+    int error_ = CALL(types, name, __VA_ARGS__); \
+    CHECK(error_ == (code), #name " returns %d, not %d", error_, code); \
+  } while (0)
+
+static const char text[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .global .align 4 .u32 scale = 3;\n"
+    ".visible .entry scaled(.param .u64 p, .param .u32 n) {\n"
+    ".reg .pred %q; .reg .b32 %r<6>; .reg .b64 %d<4>;\n"
+    "ld.param.u64 %d1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x;\n"
+    "setp.ge.u32 %q, %r2, %r1; @%q bra end;\n"
+    "mul.wide.u32 %d2, %r2, 4; add.s64 %d1, %d1, %d2;\n"
+    "ld.global.u32 %r3, [%d1]; ld.global.u32 %r4, [scale]; mul.lo.u32 %r3, %r3, %r4;\n"
+    "st.global.u32 [%d1], %r3;\nend: ret; }\n";
+
+static void check_start(void) {
+  int count = 0, ordinal, major = 0, version = 0;
+  char name[64] = "";
+  const char *message = NULL;
+  FAILS(3, (int *), cuDeviceGetCount, &count);
+  OK((unsigned), cuInit, 0);
+  OK((int *), cuDeviceGetCount, &count);
+  OK((int *, int), cuDeviceGet, &ordinal, 0);
+  FAILS(101, (int *, int), cuDeviceGet, &ordinal, 1);
+  OK((char *, int, int), cuDeviceGetName, name, sizeof name, 0);
+  OK((int *, int, int), cuDeviceGetAttribute, &major, 75, 0);
+  OK((int *), cuDriverGetVersion, &version);
+  CHECK(count == 1 && major == 8 && version >= 12000, "%d %d %d", count, major, version);
+  CHECK(!strcmp(name, "Plumbline sm_80 (A100)"), "%s", name);
+  OK((int, const char **), cuGetErrorName, 700, &message);
+  CHECK(!strcmp(message, "CUDA_ERROR_ILLEGAL_ADDRESS"), "%s", message);
+  OK((int, const char **), cuGetErrorString, 700, &message);
+  CHECK(!strcmp(message, "an illegal memory access was encountered"), "%s", message);
+  FAILS(1, (int, const char **), cuGetErrorName, 12345, &message);
+}
+
+static int launch(void *function, unsigned threads, uint64_t address, unsigned n) {
+  void *params[] = {&address, &n};
+  int error = CALL((void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                    void *, void **, void **),
+                   cuLaunchKernel, function, 1, 1, 1, threads, 1, 1, 0, NULL, params, NULL);
+  return error ? error : CALL((void *), cuStreamSynchronize, NULL);
+}
+
+static void check_module(void) {
+  void *context, *module, *function, *found;
+  uint64_t address, scale;
+  size_t size = 0;
+  uint32_t values[8] = {1, 2, 3, 4, 5, 6, 7, 8}, got[8];
+  OK((void **, unsigned, int), cuCtxCreate_v2, &context, 0, 0);
+  OK((void **, const void *), cuModuleLoadData, &module, text);
+  OK((void **, void *, const char *), cuModuleGetFunction, &function, module, "scaled");
+  FAILS(500, (void **, void *, const char *), cuModuleGetFunction, &found, module, "other");
+  OK((uint64_t *, size_t *, void *, const char *), cuModuleGetGlobal_v2, &scale, &size, module,
+     "scale");
+  CHECK(size == 4, "%zu", size);
+  OK((uint64_t *, size_t), cuMemAlloc_v2, &address, sizeof values);
+  OK((uint64_t, const void *, size_t), cuMemcpyHtoD_v2, address, values, sizeof values);
+  CHECK(launch(function, 8, address, 8) == 0, "launch");
+  OK((uint64_t, unsigned, size_t), cuMemsetD32_v2, scale, 10, 1);
+  CHECK(launch(function, 8, address, 7) == 0, "launch");
+  OK((void *, uint64_t, size_t), cuMemcpyDtoH_v2, got, address, sizeof got);
+  CHECK(got[0] == 30 && got[6] == 210 && got[7] == 24, "%u %u %u", got[0], got[6], got[7]);
+  OK((uint64_t, unsigned char, size_t), cuMemsetD8_v2, address + 4, 0xab, 3);
+  OK((void *, uint64_t, size_t), cuMemcpyDtoH_v2, got, address, 8);
+  CHECK(got[1] == (60 & 0xff000000u) + 0xababab, "%x", got[1]);
+
+  /* A packed buffer of parameters. */
+  struct {
+    uint64_t p;
+    uint32_t n;
+  } packed = {address, 1};
+  size_t packed_bytes = 12;
+  void *extra[] = {(void *)1, &packed, (void *)2, &packed_bytes, NULL};
+  OK((void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+      void **),
+     cuLaunchKernel, function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra);
+  OK((void *, uint64_t, size_t), cuMemcpyDtoH_v2, got, address, 4);
+  CHECK(got[0] == 300, "%u", got[0]);
+  FAILS(1, (void *, uint64_t, size_t), cuMemcpyDtoH_v2, got, address, sizeof values + 1);
+  FAILS(400, (void *, int), cuFuncSetCacheConfig, &packed, 0);
+  CHECK(launch(function, 2048, address, 8) == 1, "2048 threads");
+
+  /* A fault stays with its context; a fresh one is free of it. */
+  CHECK(launch(function, 9, address, 9) == 700, "past the end");
+  FAILS(700, (uint64_t, unsigned char, size_t), cuMemsetD8_v2, address, 0, 1);
+  OK((void *), cuCtxDestroy_v2, context);
+  OK((void **, unsigned, int), cuCtxCreate_v2, &context, 0, 0);
+  CHECK(launch(function, 8, address, 8) == 0, "after a fresh context");
+  OK((uint64_t), cuMemFree_v2, address);
+  FAILS(1, (uint64_t), cuMemFree_v2, address);
+  OK((void *), cuModuleUnload, module);
+  FAILS(400, (void *, void *, const char *), cuModuleGetFunction, &found, module, "scaled");
+  OK((void *), cuCtxDestroy_v2, context);
+}
+
+static void check_bad_images(void) {
+  void *module;
+  char log[256] = "";
+  int options[] = {5, 6};
+  void *values[] = {log, (void *)sizeof log};
+  FAILS(218, (void **, const void *, unsigned, int *, void **), cuModuleLoadDataEx, &module,
+        ".version 7.0\n.target sm_70\n.adress_size 64\n", 2, options, values);
+  CHECK(strstr(log, ":3:"), "%s", log);
+  FAILS(209, (void **, const void *), cuModuleLoadData, &module, "\177ELF\2\1\1");
+  FAILS(301, (void **, const char *), cuModuleLoad, &module, "/nonexistent/file");
+  FAILS(1, (void **, const void *), cuModuleLoadData, &module, NULL);
+}
+
+/* Rows of a window between pitched memories, and fills of every element size. */
+static void check_windows(void) {
+  uint64_t address;
+  size_t pitch;
+  uint16_t rows[3][4];
+  OK((uint64_t *, size_t *, size_t, size_t, unsigned), cuMemAllocPitch_v2, &address, &pitch, 8, 3,
+     4);
+  OK((uint64_t, size_t, unsigned short, size_t, size_t), cuMemsetD2D16_v2, address, pitch, 0x1234,
+     4, 3);
+  OK((uint64_t, size_t, unsigned, size_t, size_t), cuMemsetD2D32_v2, address + 4, pitch, 0x55667788,
+     1, 2);
+  abi_cu_memcpy2d c = {.src_type = 2,
+                       .src_device = address,
+                       .src_pitch = pitch,
+                       .dst_type = 1,
+                       .dst_host = rows,
+                       .dst_pitch = 8,
+                       .width = 8,
+                       .height = 3};
+  OK((const abi_cu_memcpy2d *), cuMemcpy2D_v2, &c);
+  CHECK(rows[0][1] == 0x1234 && rows[1][2] == 0x7788 && rows[2][3] == 0x1234, "%x %x %x",
+        rows[0][1], rows[1][2], rows[2][3]);
+  FAILS(1, (uint64_t, size_t, unsigned, size_t, size_t), cuMemsetD2D32_v2, address, pitch, 0, 2, 4);
+  OK((uint64_t), cuMemFree_v2, address);
+}
+
+static void check_entry_points(void) {
+  void *found = NULL;
+  int status = 9;
+  OK((const char *, void **, int, uint64_t, int *), cuGetProcAddress_v2, "cuMemAlloc", &found,
+     12000, 0, &status);
+  CHECK(found && found == dlsym(library, "cuMemAlloc_v2") && status == 0, "cuMemAlloc");
+  OK((const char *, void **, int, uint64_t, int *), cuGetProcAddress_v2, "cuCtxCreate", &found,
+     12000, 0, &status);
+  CHECK(found == dlsym(library, "cuCtxCreate_v3"), "cuCtxCreate");
+  FAILS(500, (const char *, void **, int, uint64_t, int *), cuGetProcAddress_v2, "cuNothing",
+        &found, 12000, 0, &status);
+  CHECK(!found && status == 1, "cuNothing");
+}
+
+int main(int argc, char **argv) {
+  setenv("PLUMB_ARCH", "sm_80", 1);
+  library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (!library) {
+    fprintf(stderr, "%s\n", argc > 1 ? dlerror() : "usage: driver_api PATH");
+    return 1;
+  }
+  check_start();
+  check_module();
+  check_bad_images();
+  check_windows();
+  check_entry_points();
+  return check_finish();
+}
