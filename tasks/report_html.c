@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tasks/diff.h"
 #include "tasks/markup.h"
 #include "tasks/report.h"
 
@@ -16,7 +17,9 @@ static const char head[] =
     "pre { background: #f6f6f6; border: 1px solid #ddd; padding: 0.6em; overflow: auto; }\n"
     ".identical, .reassociated, .algebraic, .bounded { background: #e2f4e2; }\n"
     ".undecided { background: #fdf3d0; }\n"
-    ".diverged, .trapped { background: #fbdcdc; }\n"
+    ".diverged, .trapped, del { background: #fbdcdc; }\n"
+    "ins { background: #e2f4e2; }\n"
+    "ins, del { text-decoration: none; }\n"
     "</style>\n</head>\n<body>\n";
 
 static void element(plumb_text *out, const char *tag, const char *text) {
@@ -80,6 +83,26 @@ static void write_stage_text(const plumb_stage_report *s, plumb_text *out) {
   plumb_text_printf(out, "</details>\n");
 }
 
+/* What the step changed, where both stages are of one kind. */
+static void write_difference(const plumb_stage_report *before, const plumb_stage_report *after,
+                             plumb_text *out) {
+  plumb_diff_line *lines;
+  size_t count;
+  if (before->stage->kind != after->stage->kind || !before->stage->text || !after->stage->text ||
+      !plumb_diff_create(out->arena, before->stage->text, after->stage->text, 3, &lines, &count))
+    return;
+  element(out, "h3", "What this step changed");
+  plumb_text_printf(out, "\n<pre>");
+  for (size_t i = 0; i < count; i++) {
+    const char *tag = lines[i].mark == '-' ? "del" : lines[i].mark == '+' ? "ins" : "span";
+    char *line = plumb_arena_printf(out->arena, "%c %.*s", lines[i].mark, (int)lines[i].length,
+                                    lines[i].text);
+    element(out, tag, lines[i].mark == '@' ? "..." : line);
+    plumb_text_printf(out, "\n");
+  }
+  plumb_text_printf(out, "</pre>\n");
+}
+
 /* The blamed stage, and the one that it was made from. */
 static void write_blame(const plumb_report *report, plumb_text *out) {
   const plumb_stage_report *s = &report->stages[report->blamed];
@@ -93,7 +116,10 @@ static void write_blame(const plumb_report *report, plumb_text *out) {
   plumb_text_printf(out, "': %s</p>\n", plumb_verdict_text(s->verdict));
   element(out, "pre", body.data);
   plumb_text_printf(out, "\n");
-  if (s->stage->index > 0) write_stage_text(s - 1, out);
+  if (s->stage->index > 0) {
+    write_difference(s - 1, s, out);
+    write_stage_text(s - 1, out);
+  }
   write_stage_text(s, out);
 }
 

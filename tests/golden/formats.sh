@@ -129,6 +129,21 @@ assert not any(ord(c) < 32 and c not in "\n\t" for c in read("html"))
 print("ok html")
 PYTHON
 
+# A step that loses the sign of a zero: what it changed is shown, removed and added.
+printf '%s\n' 'func.func @f(%x: memref<1xf32>) {' '  %z = arith.constant 0 : index' \
+  '  %a = memref.load %x[%z] : memref<1xf32>' '  %b = math.ceil %a : f32' \
+  '  memref.store %b, %x[%z] : memref<1xf32>' '  return' '}' >"$work/ceil.mlir"
+code=0
+"$plumb" lower "$work/ceil.mlir" --pipeline math-expand-ops --arg '[-0.25]' --format html \
+  -o "$work/html" || code=$?
+if [ "$code" != 1 ] || ! grep -q '^<del>- .*math.ceil' "$work/html" ||
+  ! grep -q '^<ins>+ .*arith.fptosi' "$work/html"; then
+  echo "FAIL difference: exit $code"
+  grep -A9 'What this step' "$work/html"
+  exit 1
+fi
+echo "ok difference"
+
 # One accepted task: nothing to say in any of them.
 for format in junit sarif html; do check "$format" 0 good; done
 python3 - "$work" <<'PYTHON'
