@@ -34,6 +34,28 @@ static void link_global_address(plumb_program *p, plumb_inst *inst) {
   if (found != SIZE_MAX) inst->imm = (int64_t)found;
 }
 
+/* An address in an initialiser is known before the program runs: that of a function, or of
+ * a global with a place of its own (shared memory has one a block). */
+static plumb_status check_relocs(const plumb_program *p, const plumb_global *g, plumb_diag *diag) {
+  for (size_t i = 0; i < g->reloc_count; i++) {
+    const char *symbol = g->relocs[i].symbol;
+    size_t found = plumb_program_find_global(p, symbol);
+    bool function = found == SIZE_MAX && plumb_program_find(p, symbol);
+    const char *what = NULL;
+    if (found == SIZE_MAX && !function)
+      what = "not defined";
+    else if (!function && p->globals[found].external)
+      what = "defined in another module";
+    else if (!function && p->globals[found].space == PLUMB_SPACE_SHARED)
+      what = "shared memory";
+    if (what)
+      return plumb_fail(diag, PLUMB_UNSUPPORTED, p->name, 0, 0,
+                        "the initialiser of '%s' holds the address of '%s', which is %s", g->name,
+                        symbol, what);
+  }
+  return PLUMB_OK;
+}
+
 static void flatten(plumb_function *f) {
   size_t count = 0;
   for (size_t b = 0; b < f->block_count; b++) count += f->blocks[b].inst_count;
@@ -51,6 +73,7 @@ static void flatten(plumb_function *f) {
 
 plumb_status plumb_program_link(plumb_program *p, plumb_diag *diag) {
   PLUMB_TRY(check_unique(p, diag));
+  for (size_t i = 0; i < p->global_count; i++) PLUMB_TRY(check_relocs(p, &p->globals[i], diag));
   for (size_t i = 0; i < p->function_count; i++) {
     plumb_function *f = p->functions[i];
     for (size_t b = 0; b < f->block_count; b++)

@@ -103,6 +103,7 @@ static bool execute(const lanes *x) {
   bool is_float = plumb_dtype_is_float(type);
   switch ((plumb_op)inst->op) {
     case PLUMB_OP_MOV:
+    case PLUMB_OP_FREEZE:
       move_lanes(x, plumb_dtype_bytes(type));
       return true;
     case PLUMB_OP_SELECT:

@@ -141,6 +141,7 @@ static plumb_companion result_of(const bound_lane *x, bool all_certain) {
   plumb_dtype type = (plumb_dtype)inst->type;
   switch ((plumb_op)inst->op) {
     case PLUMB_OP_MOV:
+    case PLUMB_OP_FREEZE:
       return o[0];
     case PLUMB_OP_SELECT:
       return plumb_bound_select(&o[0], &o[1], &o[2]);

@@ -59,6 +59,7 @@ void plumb_companion_copy(plumb_block_run *br, plumb_frame *to, plumb_reg result
 static bool stays_exact(const plumb_inst *inst) {
   switch (inst->op) {
     case PLUMB_OP_MOV:
+    case PLUMB_OP_FREEZE:
     case PLUMB_OP_SELECT:
     case PLUMB_OP_NEG:
     case PLUMB_OP_ABS:

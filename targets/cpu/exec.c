@@ -199,23 +199,14 @@ static void exec_sreg(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
 
 /* --- arithmetic --- */
 
-static bool may_poison(const plumb_inst *inst) {
-  switch (inst->op) {
-    case PLUMB_OP_SHL:
-    case PLUMB_OP_SHR_S:
-    case PLUMB_OP_SHR_U:
-    case PLUMB_OP_CVT:
-      return !(inst->flags & PLUMB_FLAG_CLAMP);
-    case PLUMB_OP_DIV_S:
-    case PLUMB_OP_DIV_U:
-    case PLUMB_OP_REM_S:
-    case PLUMB_OP_REM_U:
-    case PLUMB_OP_FLOORDIV_S:
-    case PLUMB_OP_CEILDIV_S:
-      return true;
-    default:
-      return false;
-  }
+/* Notes poison where no operand was undefined before: the first origin is the one to name. */
+static void set_poison(plumb_block_run *br, const plumb_strand *s, plumb_reg result,
+                       plumb_lanes *poison) {
+  plumb_lanes_settle(poison);
+  const uint16_t *list = plumb_lanes_list(poison, br->list_room);
+  for (uint32_t i = 0; i < poison->count; i++)
+    if (!plumb_undef_get(s->frame, result, list[i]))
+      plumb_undef_set(br, s->frame, result, list[i], s->frame->pc_base + s->pc + 1);
 }
 
 uint8_t plumb_inst_facts_of(const plumb_inst *inst) {
@@ -223,7 +214,7 @@ uint8_t plumb_inst_facts_of(const plumb_inst *inst) {
                   inst->operands <= MAX_ALU_OPERANDS && inst->results <= MAX_ALU_RESULTS &&
                   (inst->op == PLUMB_OP_SREG || plumb_alu_supports(inst));
   return (uint8_t)((executes ? PLUMB_INST_EXECUTES : 0) |
-                   (may_poison(inst) ? PLUMB_INST_MAY_POISON : 0));
+                   (plumb_may_poison(inst) ? PLUMB_INST_MAY_POISON : 0));
 }
 
 static bool exec_alu(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
@@ -249,9 +240,10 @@ static bool exec_alu(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
     br->select_condition = br->scratch[3];
   }
   plumb_lanes poison;
-  bool poisoned =
-      (facts & PLUMB_INST_MAY_POISON) && plumb_poison_find(br, inst, operands, on, &poison);
+  bool may = facts & PLUMB_INST_MAY_POISON;
+  bool poisoned = may && plumb_poison_find(br, inst, operands, on, &poison);
   plumb_alu_execute(br->program, inst, results, operands, on->lo, on->hi);
+  if (may) poisoned |= plumb_poison_results(inst, results[0], on, &poison);
   if (br->run->options.companions)
     plumb_companion_alu(br, s, inst, on, (const void *const *)results, operands);
   if (!direct)
@@ -260,11 +252,7 @@ static bool exec_alu(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
                  plumb_dtype_bytes(f->fn->reg_types[result_regs[i]]), on);
   if (poisoned) br->undef = true;
   if (br->undef) plumb_undef_flow(br, s, inst, on);
-  if (poisoned) {
-    const uint16_t *list = plumb_lanes_list(&poison, br->list_room);
-    for (uint32_t i = 0; i < poison.count; i++)
-      plumb_undef_set(br, f, result_regs[0], list[i], f->pc_base + s->pc + 1);
-  }
+  if (poisoned) set_poison(br, s, result_regs[0], &poison);
   return true;
 }
 
@@ -372,11 +360,11 @@ static bool enter(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
     snprintf(what, sizeof what, "call of undefined function %.200s", fn->name);
     return plumb_unsupported_at(br, s->frame, s->pc, what);
   }
-  if (fn->param_count != (size_t)inst->operands - skip)
-    return plumb_unsupported_at(br, s->frame, s->pc, "call with a wrong number of arguments");
   if (s->frame->depth >= MAX_CALL_DEPTH || br->frame_bytes > MAX_FRAME_BYTES)
     return plumb_trap_at(br, PLUMB_TRAP_STACK_OVERFLOW, s->frame, s->pc, (int32_t)s->lanes.lo,
                          "the call of %s is %u calls deep", fn->name, s->frame->depth + 1);
+  uint64_t *taken = &br->back_counts[s->frame->pc_base + s->pc];
+  if ((++*taken & 255) == 0 && !plumb_steps_tell(br)) return false; /* recursion ends too */
   const uint16_t *list = plumb_lanes_list(&s->lanes, br->list_room);
   uint64_t top = 0;
   for (uint32_t i = 0; i < s->lanes.count; i++)
@@ -406,6 +394,25 @@ static bool enter(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
   return true;
 }
 
+/* What the verifier proves of a direct call (ir/verify.c); NULL: it fits. */
+static const char *mismatch(const plumb_strand *s, const plumb_inst *inst,
+                            const plumb_function *fn) {
+  const plumb_function *caller = s->frame->fn;
+  const plumb_reg *args = plumb_inst_operands(caller, inst) + 1;
+  if (fn->kind == PLUMB_KERNEL) return "an indirect call of a kernel";
+  if (fn->param_count != inst->operands - 1u) return "call with a wrong number of arguments";
+  for (size_t i = 0; i < fn->param_count; i++)
+    if (plumb_dtype_bytes(plumb_reg_type(caller, args[i])) !=
+        plumb_dtype_bytes(fn->reg_types[fn->params[i].reg]))
+      return "indirect call with an argument of another size";
+  if (inst->results > fn->result_count) return "indirect call that takes more results";
+  for (size_t i = 0; i < inst->results; i++)
+    if (plumb_dtype_bytes(plumb_reg_type(caller, plumb_inst_results(caller, inst)[i])) !=
+        plumb_dtype_bytes(fn->result_types[i]))
+      return "indirect call with a result of another size";
+  return NULL;
+}
+
 static bool exec_call_indirect(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst) {
   plumb_reg r = plumb_inst_operands(s->frame->fn, inst)[0];
   if (br->undef && !plumb_undef_check(br, s, r, &s->lanes, "the address of a call")) return false;
@@ -414,7 +421,10 @@ static bool exec_call_indirect(plumb_block_run *br, plumb_strand *s, const plumb
   if (index >= br->program->function_count)
     return plumb_trap_at(br, PLUMB_TRAP_OUT_OF_BOUNDS, s->frame, s->pc, (int32_t)s->lanes.lo,
                          "a call to 0x%llx, which is no function", (unsigned long long)address);
-  return enter(br, s, inst, br->program->functions[index], 1);
+  const plumb_function *fn = br->program->functions[index];
+  const char *what = fn->external ? NULL : mismatch(s, inst, fn);
+  if (what) return plumb_unsupported_at(br, s->frame, s->pc, what);
+  return enter(br, s, inst, fn, 1);
 }
 
 /* The outermost frame of a host call returns its words to the caller. */
@@ -440,8 +450,6 @@ static bool exec_ret(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
   const plumb_inst *call = &caller->fn->insts[f->call_pc];
   const plumb_reg *to = plumb_inst_results(caller->fn, call);
   const plumb_reg *values = plumb_inst_operands(f->fn, inst);
-  if (call->results > inst->operands)
-    return plumb_unsupported_at(br, f, s->pc, "return with fewer values than the call takes");
   for (uint32_t i = 0; i < call->results; i++) {
     copy_lanes(br, plumb_reg_lanes(br, caller, to[i]), plumb_operand(br, f, values[i]),
                plumb_dtype_bytes(caller->fn->reg_types[to[i]]), &s->lanes);

@@ -438,10 +438,6 @@ void plumb_mma_layouts_destroy(plumb_block_run *br);
 /* Gives the results the origins of the operands, after one ALU instruction. */
 void plumb_undef_flow(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                       const plumb_lanes *on);
-/* The lanes in which this shift, division or conversion is poison; false if none. Called
- * before it executes, because a result may take an operand's place. */
-bool plumb_poison_find(plumb_block_run *br, const plumb_inst *inst, const void *const *operands,
-                       const plumb_lanes *on, plumb_lanes *out);
 void plumb_undef_copy(plumb_block_run *br, plumb_frame *to, plumb_reg result,
                       const plumb_frame *from, plumb_reg value, const plumb_lanes *on);
 void plumb_undef_set(plumb_block_run *br, plumb_frame *f, plumb_reg r, uint32_t lane,
@@ -466,6 +462,18 @@ void plumb_undef_leak(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
                       uint32_t size_bytes, uint32_t origin);
 /* At the end of a run: a place of the caller's that still holds such a value is a trap. */
 void plumb_undef_finish(plumb_run *run);
+
+/* --- poison.c --- */
+
+/* False: no result of this instruction can be poison on its own account. */
+bool plumb_may_poison(const plumb_inst *inst);
+/* The lanes in which the operands make the result poison; false if none. Called before it
+ * executes, because a result may take an operand's place. *out is set, its counts are not. */
+bool plumb_poison_find(const plumb_block_run *br, const plumb_inst *inst,
+                       const void *const *operands, const plumb_lanes *on, plumb_lanes *out);
+/* Adds the lanes whose float result is what NNAN or NINF excludes. */
+bool plumb_poison_results(const plumb_inst *inst, const void *result, const plumb_lanes *on,
+                          plumb_lanes *out);
 
 /* --- companion.c --- */
 

@@ -9,6 +9,7 @@
 #define ORDERED_QUANTUM 256u /* and a turn of an interleaved block */
 #define MAX_RESIDENT_BLOCKS 512u
 #define MAX_RESIDENT_BYTES (2ull << 30)
+#define MAX_REGISTER_BYTES (1ull << 30) /* a block */
 #define DEFAULT_STEP_LIMIT 20000000000ull
 
 /* --- what a kernel uses --- */
@@ -96,13 +97,19 @@ static plumb_status lay_out_shared(plumb_grid *g, const uses *u, plumb_diag *dia
     used += v->size_bytes;
     if (used > PLUMB_MAX_SHARED_BYTES) break;
   }
-  used += g->launch.shared_bytes;
-  if (used > PLUMB_MAX_SHARED_BYTES)
+  uint64_t dynamic = g->launch.shared_bytes;
+  bool fits = used <= PLUMB_MAX_SHARED_BYTES && dynamic <= PLUMB_MAX_SHARED_BYTES - used;
+  used = dynamic > UINT64_MAX - used ? UINT64_MAX : used + dynamic;
+  at = (at + align - 1) / align * align;
+  if (fits && at + dynamic > 4ull * PLUMB_MAX_SHARED_BYTES)
+    return plumb_fail(diag, PLUMB_BAD_INPUT, NULL, 0, 0,
+                      "kernel '%s': alignments leave no room for its shared variables",
+                      g->fn->name);
+  if (!fits)
     return plumb_fail(diag, PLUMB_BAD_INPUT, NULL, 0, 0,
                       "kernel '%s' needs %llu bytes of shared memory a block; %u are allowed",
                       g->fn->name, (unsigned long long)used, PLUMB_MAX_SHARED_BYTES);
-  at = (at + align - 1) / align * align;
-  uint64_t end = at + g->launch.shared_bytes;
+  uint64_t end = at + dynamic;
   g->shared_bytes = (uint32_t)(end + PLUMB_SHARED_GAP);
   g->has_shared = used > 0;
   g->shared_state = malloc(g->shared_bytes);
@@ -340,6 +347,11 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
   g.block_count = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
   g.races = run->options.check_races;
   PLUMB_TRY(plumb_cluster_size(&g, diag));
+  uint64_t registers = (uint64_t)fn->slot_bytes * g.lanes;
+  if (registers > MAX_REGISTER_BYTES)
+    return plumb_fail(diag, PLUMB_LIMIT, NULL, 0, 0,
+                      "kernel '%s' needs %llu bytes of registers a block; %llu are allowed",
+                      fn->name, (unsigned long long)registers, MAX_REGISTER_BYTES);
   uint32_t *thread = malloc(3 * sizeof *thread * g.lanes);
   if (!thread) abort();
   for (uint32_t l = 0; l < g.lanes; l++) {
@@ -409,13 +421,6 @@ static void stop_with(plumb_block_run *br, const plumb_strand *s, plumb_status s
 static bool pack(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
                  const plumb_function *fn, uint8_t *params, uint8_t *state) {
   const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst) + 7;
-  if (fn->param_count != inst->operands - 7u) {
-    char what[300];
-    snprintf(what, sizeof what, "kernel '%.100s' takes %zu arguments, the launch gives %u",
-             fn->name, fn->param_count, inst->operands - 7u);
-    stop_with(br, s, PLUMB_BAD_INPUT, what);
-    return false;
-  }
   for (size_t i = 0; i < fn->param_count; i++) {
     const plumb_param *param = &fn->params[i];
     plumb_dtype type = plumb_reg_is_const(operands[i])

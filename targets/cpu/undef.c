@@ -1,5 +1,6 @@
-/* Undefined values: what was loaded from memory that nobody wrote, and poison. They may
- * be moved and computed with; using one to decide (branch, address, atomic) is a trap.
+/* Undefined values: what was loaded from memory that nobody wrote, and poison (poison.c).
+ * They may be moved and computed with; using one to decide (branch, address, atomic) is a
+ * trap, and so is one that ends in an output. FREEZE makes an ordinary value of them.
  * Origins are kept only once a first undefined value has appeared in the block. */
 #include "targets/cpu/exec.h"
 
@@ -86,7 +87,7 @@ void plumb_undef_flow(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   const plumb_reg *operands = plumb_inst_operands(f->fn, inst);
   const plumb_reg *results = plumb_inst_results(f->fn, inst);
   bool any = false;
-  for (uint32_t i = 0; i < inst->operands; i++)
+  for (uint32_t i = 0; i < inst->operands && inst->op != PLUMB_OP_FREEZE; i++)
     any |= f->origins && !plumb_reg_is_const(operands[i]) && f->origins[operands[i]];
   if (!any) {
     for (uint32_t i = 0; i < inst->results; i++) plumb_undef_clear(f, results[i], on);
@@ -241,64 +242,4 @@ void plumb_undef_finish(plumb_run *run) {
            "a value computed from %s ends in %s at offset %llu",
            is_load(origin) ? "memory that was never written" : "a poison value",
            a->name ? a->name : "an output", (unsigned long long)t->allocation_offset);
-}
-
-/* --- poison --- */
-
-static bool shift_is_poison(const uint8_t *amounts, unsigned bytes, unsigned width, uint32_t l) {
-  if (bytes == 16) {
-    uint64_t parts[2];
-    memcpy(parts, amounts + (size_t)l * 16, 16);
-    return parts[1] != 0 || parts[0] >= width;
-  }
-  return plumb_lane_bits(amounts, bytes, l) >= width;
-}
-
-static bool divisor_is_zero(const uint8_t *values, unsigned bytes, uint32_t l) {
-  for (unsigned i = 0; i < bytes; i++)
-    if (values[(size_t)l * bytes + i]) return false;
-  return true;
-}
-
-/* A float that no integer of the destination holds, or a NaN. */
-static bool conversion_is_poison(const plumb_inst *inst, const uint8_t *values, uint32_t l) {
-  plumb_dtype from = (plumb_dtype)inst->type2;
-  double v = plumb_dtype_to_double(from, plumb_lane_bits(values, plumb_dtype_bytes(from), l));
-  int bits = plumb_dtype_table[inst->type].bits;
-  bool is_signed = inst->flags & PLUMB_FLAG_DST_SIGNED;
-  double top = __builtin_ldexp(1.0, is_signed ? bits - 1 : bits);
-  /* In range after truncation: (-1, top) unsigned, (-top - 1, top) signed. */
-  return !(v < top && (is_signed ? v > -top - 1 || v == -top : v > -1.0));
-}
-
-bool plumb_poison_find(plumb_block_run *br, const plumb_inst *inst, const void *const *operands,
-                       const plumb_lanes *on, plumb_lanes *out) {
-  (void)br;
-  unsigned width = plumb_dtype_table[inst->type].bits;
-  unsigned bytes = plumb_dtype_bytes((plumb_dtype)inst->type);
-  bool shift = inst->op == PLUMB_OP_SHL || inst->op == PLUMB_OP_SHR_S || inst->op == PLUMB_OP_SHR_U;
-  bool convert = inst->op == PLUMB_OP_CVT;
-  if (convert && (!plumb_dtype_is_float((plumb_dtype)inst->type2) ||
-                  plumb_dtype_is_float((plumb_dtype)inst->type)))
-    return false;
-  const uint8_t *values = operands[convert ? 0 : 1];
-  bool any = false;
-  if (shift && bytes == 4) { /* by far the most frequent: vectorises */
-    const uint32_t *amounts = (const uint32_t *)(const void *)values;
-    uint32_t bad = 0;
-    for (uint32_t l = on->lo; l < on->hi; l++) bad |= amounts[l] >= width;
-    if (!bad) return false;
-  }
-  for (uint32_t l = on->lo; l < on->hi; l++) {
-    if (!plumb_lanes_has(on, l)) continue;
-    bool poison = convert ? conversion_is_poison(inst, values, l)
-                  : shift ? shift_is_poison(values, bytes, width, l)
-                          : divisor_is_zero(values, bytes, l);
-    if (!poison) continue;
-    if (!any) memset(out, 0, sizeof *out);
-    any = true;
-    plumb_lanes_put(out, l);
-  }
-  if (any) plumb_lanes_settle(out);
-  return any;
 }

@@ -1,6 +1,7 @@
 /* Replays a corpus through a fuzz entry: every file, whole and cut short, so that each
- * also stands for its truncations. For compilers without libFuzzer.
- *     fuzz_ptx FOLDER|FILE... */
+ * also stands for its truncations, and in mutants (tests/fuzz/mutate.h). For compilers
+ * without libFuzzer.
+ *     fuzz_ptx [--mutants N] [--seed S] [--keep FILE] FOLDER|FILE... */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "ir/base/arena.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,6 +21,25 @@ static void run_bytes(const char *data, size_t size) {
   if (size) memcpy(copy, data, size);
   LLVMFuzzerTestOneInput(copy, size);
   free(copy);
+}
+
+static unsigned long mutants = 20; /* of every file */
+static uint64_t seed = 1;
+static const char *keep; /* the mutant that runs now, so that what it breaks can be seen */
+
+static void keep_mutant(const char *text, size_t length) {
+  FILE *file = fopen(keep, "wb");
+  if (!file) return;
+  fwrite(text, 1, length, file);
+  fclose(file);
+}
+
+static void run_mutant(const char *text, size_t length) {
+  size_t mutant_length;
+  char *mutant = plumb_mutate(text, length, &seed, &mutant_length);
+  if (keep) keep_mutant(mutant, mutant_length);
+  run_bytes(mutant, mutant_length);
+  free(mutant);
 }
 
 static int replay_file(const char *path) {
@@ -34,6 +55,7 @@ static int replay_file(const char *path) {
   run_bytes(text, length);
   enum { CUTS = 16 };
   for (size_t i = 0; i < CUTS; i++) run_bytes(text, length * i / CUTS);
+  for (unsigned long i = 0; i < mutants; i++) run_mutant(text, length);
   plumb_arena_destroy(arena);
   return 1;
 }
@@ -56,9 +78,21 @@ int main(int argc, char **argv) {
   int count = 0;
   for (int i = 1; i < argc; i++) {
     struct stat info;
+    if (strcmp(argv[i], "--mutants") == 0 && i + 1 < argc) {
+      mutants = strtoul(argv[++i], NULL, 10);
+      continue;
+    }
+    if (strcmp(argv[i], "--keep") == 0 && i + 1 < argc) {
+      keep = argv[++i];
+      continue;
+    }
+    if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
+      seed = strtoull(argv[++i], NULL, 10);
+      continue;
+    }
     if (stat(argv[i], &info) == 0)
       count += S_ISDIR(info.st_mode) ? replay_folder(argv[i]) : replay_file(argv[i]);
   }
-  printf("%d files replayed\n", count);
+  printf("%d files replayed, each with %lu mutants\n", count, mutants);
   return count == 0; /* an empty corpus tests nothing */
 }

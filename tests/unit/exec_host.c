@@ -26,6 +26,14 @@ static plumb_reg i64(fixture *x, int64_t v) {
   return plumb_constant_i64(x->p, v);
 }
 
+/* Returns one value, and says so in the function's result types. */
+static void build_ret1(fixture *x, plumb_reg r) {
+  x->f->result_types = PLUMB_NEW(x->arena, plumb_dtype);
+  x->f->result_types[0] = plumb_reg_type(x->f, r);
+  x->f->result_count = 1;
+  plumb_build_ret(&x->b, &r, 1);
+}
+
 /* Runs function `name` with one argument word and ends the fixture. */
 static plumb_run_result run(fixture *x, const char *name, const uint64_t *args, size_t count,
                             plumb_status wanted) {
@@ -65,7 +73,7 @@ static void test_sum(void) {
   plumb_build_mov(&x.b, sum, plumb_build2(&x.b, PLUMB_OP_ADD, PLUMB_I64, sum, i));
   plumb_build_condbr(&x.b, plumb_build_cmp(&x.b, PLUMB_CMP_LT_U, PLUMB_I64, i, n), loop, end);
   x.b.block = end;
-  plumb_build_ret(&x.b, &sum, 1);
+  build_ret1(&x, sum);
   plumb_run_result r = run(&x, "sum", (uint64_t[]){100}, 1, PLUMB_OK);
   CHECK(r.result_count == 1 && r.results[0] == 5050, "sum is %llu",
         r.result_count ? (unsigned long long)r.results[0] : 0);
@@ -130,7 +138,7 @@ static void test_heap(int times, plumb_trap_kind kind) {
   plumb_build(&x.b, PLUMB_OP_MEMCPY, PLUMB_I8, NULL, 0, (plumb_reg[]){c, a, i64(&x, 64)}, 3);
   plumb_reg v = plumb_build_load(&x.b, PLUMB_I32, PLUMB_SPACE_GENERIC, c, 60);
   for (int i = 0; i < times; i++) plumb_build(&x.b, PLUMB_OP_FREE, PLUMB_I64, NULL, 0, &a, 1);
-  plumb_build_ret(&x.b, &v, 1);
+  build_ret1(&x, v);
   plumb_run_result r = run(&x, "heap", NULL, 0, PLUMB_OK);
   if (kind == PLUMB_TRAP_NONE)
     CHECK(r.result_count == 1 && r.results[0] == 0x05050505u, "the copy is wrong");
@@ -144,7 +152,7 @@ static void test_launch(uint32_t threads, plumb_status status) {
   plumb_reg one = i64(&x, 1), block[3] = {i64(&x, threads), one, one}, grid[3] = {one, one, one};
   plumb_build_launch(&x.b, "fill", grid, block, i64(&x, 0), &a, 1);
   plumb_reg v = plumb_build_load(&x.b, PLUMB_I32, PLUMB_SPACE_GLOBAL, a, 40);
-  plumb_build_ret(&x.b, &v, 1);
+  build_ret1(&x, v);
   plumb_function *k = plumb_function_create(x.p, "fill", PLUMB_KERNEL);
   plumb_function_add_kernel_param(k, "a", PLUMB_I64, 8, 8);
   plumb_builder b = plumb_builder_at(k, plumb_block_create(k));
@@ -166,7 +174,7 @@ static void test_alloca(int64_t bytes, plumb_trap_kind kind) {
   plumb_reg a = plumb_build1(&x.b, PLUMB_OP_ALLOCA, PLUMB_I64, i64(&x, bytes));
   plumb_build_store(&x.b, PLUMB_I64, PLUMB_SPACE_LOCAL, a, 8, i64(&x, 77));
   plumb_reg v = plumb_build_load(&x.b, PLUMB_I64, PLUMB_SPACE_LOCAL, a, 8);
-  plumb_build_ret(&x.b, &v, 1);
+  build_ret1(&x, v);
   plumb_run_result r = run(&x, "stack", NULL, 0, PLUMB_OK);
   if (kind == PLUMB_TRAP_NONE) CHECK(r.result_count && r.results[0] == 77, "alloca");
   wants(&x, &r, kind);

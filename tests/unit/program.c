@@ -25,7 +25,7 @@ static reading read_text(const char *text) {
 static const char everything[] = HEAD
     "; a comment\n"
     "global \"table\" space=const size=16 align=8 init=00112233445566778899aabbccddeeff\n"
-    "  reloc \"tile\" offset=8 addend=-4 generic\n"
+    "  reloc \"callee\" offset=8 addend=-4 generic\n"
     "global \"tile\" space=shared size=1024 align=4\n"
     "global \"dyn\" space=shared size=0 align=16 dynamic\n"
     "device \"callee\" {\n"
