@@ -70,6 +70,12 @@ static plumb_status find(const plumb_machine *m, uint64_t address, uint64_t size
   return PLUMB_OK;
 }
 
+static void mark_initialised(plumb_allocation *a, uint64_t offset, uint64_t size_bytes) {
+  if (!plumb_allocation_tracks(a)) return;
+  memset(a->state + offset, PLUMB_BYTE_INITIALISED, size_bytes);
+  if (size_bytes == a->size_bytes) a->all_initialised = true;
+}
+
 plumb_status plumb_machine_write(plumb_machine *m, uint64_t address, const void *data,
                                  uint64_t size_bytes, plumb_diag *diag) {
   plumb_allocation *a;
@@ -77,8 +83,7 @@ plumb_status plumb_machine_write(plumb_machine *m, uint64_t address, const void 
   if (!size_bytes) return PLUMB_OK;
   PLUMB_TRY(find(m, address, size_bytes, &a, &offset, diag));
   memcpy(a->data + offset, data, size_bytes);
-  memset(a->state + offset, PLUMB_BYTE_INITIALISED, size_bytes);
-  if (size_bytes == a->size_bytes) a->all_initialised = true;
+  mark_initialised(a, offset, size_bytes);
   plumb_companion_map_clear(&m->companions, address, size_bytes);
   return PLUMB_OK;
 }
@@ -101,8 +106,10 @@ plumb_status plumb_machine_poison(plumb_machine *m, uint64_t address, uint64_t s
   if (!size_bytes) return PLUMB_OK;
   PLUMB_TRY(find(m, address, size_bytes, &a, &offset, diag));
   memset(a->data + offset, 0xff, size_bytes); /* all ones is a NaN in every float type */
-  memset(a->state + offset, PLUMB_BYTE_UNINITIALISED, size_bytes);
-  a->all_initialised = false;
+  if (plumb_allocation_tracks(a)) {
+    memset(a->state + offset, PLUMB_BYTE_UNINITIALISED, size_bytes);
+    a->all_initialised = false;
+  }
   plumb_companion_map_clear(&m->companions, address, size_bytes);
   return PLUMB_OK;
 }
@@ -137,8 +144,7 @@ plumb_status plumb_machine_fill(plumb_machine *m, uint64_t address, uint32_t val
     memset(to, (int)(value & 0xff), size_bytes);
   else
     for (uint64_t i = 0; i < count; i++) memcpy(to + i * element_bytes, &value, element_bytes);
-  memset(a->state + offset, PLUMB_BYTE_INITIALISED, size_bytes);
-  if (size_bytes == a->size_bytes) a->all_initialised = true;
+  mark_initialised(a, offset, size_bytes);
   plumb_companion_map_clear(&m->companions, address, size_bytes);
   return PLUMB_OK;
 }
@@ -159,9 +165,7 @@ uint64_t plumb_machine_borrow(plumb_machine *m, void *data, uint64_t size_bytes,
 
 void plumb_machine_trust(plumb_machine *m, uint64_t address) {
   plumb_allocation *a = plumb_allocation_of(m, address);
-  if (!a) return;
-  memset(a->state, PLUMB_BYTE_INITIALISED, a->size_bytes);
-  a->all_initialised = true;
+  if (a) mark_initialised(a, 0, a->size_bytes);
 }
 
 bool plumb_machine_find(const plumb_machine *m, uint64_t address, plumb_extent *out) {

@@ -1,4 +1,5 @@
 /* Allocations and companions in memory (see memory.h). */
+#define _GNU_SOURCE
 #include "targets/cpu/memory.h"
 
 #include <stdlib.h>
@@ -31,13 +32,50 @@ static bool remember_free(plumb_machine *m, uint32_t index) {
   return true;
 }
 
+/* --- the state map of memory that the host writes unseen --- */
+
+#define ONES_BYTES (1ull << 32)
+#define ONES_PIECE_BYTES (16ull << 20)
+static uint8_t *ones;
+static pthread_once_t ones_once = PTHREAD_ONCE_INIT;
+
+/* One piece of PLUMB_BYTE_INITIALISED, mapped again and again: as long a map as the largest
+ * allocation needs, for all of them, since nothing else is ever written there. */
+static void make_ones(void) {
+  int piece = memfd_create("plumb-ones", MFD_CLOEXEC);
+  if (piece < 0) return;
+  uint8_t *all = MAP_FAILED, *one = MAP_FAILED;
+  bool ok = ftruncate(piece, (off_t)ONES_PIECE_BYTES) == 0;
+  if (ok) one = mmap(NULL, ONES_PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, piece, 0);
+  if (one != MAP_FAILED) memset(one, PLUMB_BYTE_INITIALISED, ONES_PIECE_BYTES);
+  if (one != MAP_FAILED)
+    all = mmap(NULL, ONES_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ok = all != MAP_FAILED;
+  for (uint64_t at = 0; ok && at < ONES_BYTES; at += ONES_PIECE_BYTES)
+    ok = mmap(all + at, ONES_PIECE_BYTES, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, piece, 0) != MAP_FAILED;
+  if (one != MAP_FAILED) munmap(one, ONES_PIECE_BYTES);
+  close(piece);
+  if (ok) ones = all;
+}
+
+static uint8_t *create_state(plumb_backing backing, uint64_t size_bytes) {
+  if (backing == PLUMB_BACKING_OWN) return calloc(1, size_bytes + 64);
+  pthread_once(&ones_once, make_ones);
+  return ones;
+}
+
+static void destroy_state(plumb_backing backing, uint8_t *state) {
+  if (backing == PLUMB_BACKING_OWN) free(state);
+}
+
 /* Takes an index for bytes at `data`; both arrays are released where it fails. */
 static uint64_t place_bytes(plumb_machine *m, uint8_t *data, plumb_backing backing,
                             uint64_t size_bytes, const char *name) {
   uint32_t index = take_index(m);
-  uint8_t *state = calloc(1, size_bytes + 64);
+  uint8_t *state = create_state(backing, size_bytes);
   if (index == UINT32_MAX || !data || !state) {
-    free(state);
+    destroy_state(backing, state);
     if (backing == PLUMB_BACKING_OWN) free(data);
     return 0;
   }
@@ -74,11 +112,7 @@ uint64_t plumb_memory_borrow(plumb_machine *m, void *data, uint64_t size_bytes, 
   pthread_mutex_lock(&m->lock);
   if (fits(m, size_bytes)) {
     address = place_bytes(m, data, PLUMB_BACKING_CALLER, size_bytes, name);
-    if (address) {
-      plumb_allocation *a = plumb_allocation_of(m, address);
-      memset(a->state, PLUMB_BYTE_INITIALISED, size_bytes);
-      a->all_initialised = true;
-    }
+    if (address) plumb_allocation_of(m, address)->all_initialised = true;
   }
   pthread_mutex_unlock(&m->lock);
   return address;
@@ -125,11 +159,10 @@ uint64_t plumb_memory_alloc_twin(plumb_machine *m, uint64_t size_bytes, const ch
   uint32_t index = 0;
   uint8_t *state = NULL, *data = NULL;
   if (m->separate && fits(m, size_bytes)) {
-    state = calloc(1, size_bytes + 64);
+    state = create_state(PLUMB_BACKING_TWIN, size_bytes);
     if (state) data = map_twin(m, twin_bytes(size_bytes), &index);
   }
   if (data) {
-    memset(state, PLUMB_BYTE_INITIALISED, size_bytes);
     *plumb_allocation_at(m, index) = (plumb_allocation){.data = data,
                                                         .state = state,
                                                         .size_bytes = size_bytes,
@@ -139,8 +172,6 @@ uint64_t plumb_memory_alloc_twin(plumb_machine *m, uint64_t size_bytes, const ch
                                                         .all_initialised = true};
     m->total_bytes += size_bytes;
     address = ((uint64_t)index * 2 + 1) << 32;
-  } else {
-    free(state);
   }
   pthread_mutex_unlock(&m->lock);
   return address;
@@ -154,7 +185,7 @@ bool plumb_memory_free(plumb_machine *m, uint64_t address) {
     m->total_bytes -= a->size_bytes;
     if (a->backing == PLUMB_BACKING_OWN) free(a->data);
     if (a->backing == PLUMB_BACKING_TWIN) munmap(a->data, twin_bytes(a->size_bytes));
-    free(a->state);
+    destroy_state(a->backing, a->state);
     a->data = a->state = NULL;
     a->live = false;
     if (a->backing != PLUMB_BACKING_TWIN) remember_free(m, (uint32_t)(address >> 33));

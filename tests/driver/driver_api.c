@@ -153,6 +153,35 @@ static void check_windows(void) {
   OK((uint64_t), cuMemFree_v2, address);
 }
 
+/* The caller's own memory: registered to its exact end, or as malloc gave it. */
+static void check_ptx_run(void) {
+  int (*run)(const char *, int, void **, int, int, int, int, int, int, int) = (int (*)(
+      const char *, int, void **, int, int, int, int, int, int, int))dlsym(library, "ptx_run");
+  uint32_t *own = malloc(12 * 4);
+  void *args[] = {own, (void *)(uintptr_t)8};
+  for (uint32_t i = 0; i < 12; i++) own[i] = i;
+  OK((void *, size_t), plumb_ptx_register, own, 8 * 4);
+  FAILS(712, (void *, size_t), plumb_ptx_register, own, 8 * 4);
+  CHECK(run(text, 2, args, 8, 1, 1, 1, 1, 1, 0) == 0 && own[7] == 21 && own[8] == 8, "%u %u",
+        own[7], own[8]);
+  args[1] = (void *)(uintptr_t)9;
+  CHECK(run(text, 2, args, 9, 1, 1, 1, 1, 1, 0) == 700 && own[8] == 8, "past what is registered");
+  args[0] = own + 2; /* inside */
+  args[1] = (void *)(uintptr_t)6;
+  CHECK(run(text, 2, args, 8, 1, 1, 1, 1, 1, 0) == 0 && own[2] == 18, "%u", own[2]);
+  OK((void *), plumb_ptx_unregister, own);
+  FAILS(713, (void *), plumb_ptx_unregister, own);
+  args[0] = own;
+  CHECK(run(text, 2, args, 2, 1, 1, 1, 1, 1, 0) == 0 && own[0] == 0 && own[1] == 9, "a mapping");
+  setenv("PLUMB_PTX_RUN", "malloc", 1);
+  args[1] = (void *)(uintptr_t)1000;
+  CHECK(run(text, 2, args, 12, 1, 1, 1, 1, 1, 0) == 0 && own[11] == 33, "%u", own[11]);
+  CHECK(run(text, 2, args, 64, 1, 1, 1, 1, 1, 0) == 700, "past a block of malloc");
+  CHECK(run(text, 1, args, 1, 1, 1, 1, 1, 1, 0) == 1, "too few arguments");
+  CHECK(run("nothing", 2, args, 1, 1, 1, 1, 1, 1, 0) == 218, "no PTX");
+  free(own);
+}
+
 static void check_entry_points(void) {
   void *found = NULL;
   int status = 9;
@@ -179,5 +208,6 @@ int main(int argc, char **argv) {
   check_bad_images();
   check_windows();
   check_entry_points();
+  check_ptx_run();
   return check_finish();
 }
