@@ -186,7 +186,7 @@ static void instruction(ptx_decoder *d, const ptx_statement *s) {
   ptx_handler handler = ptx_find_handler(s->name);
   uint32_t block = d->b.block;
   size_t before = d->f->blocks[block].inst_count;
-  bool ok = handler && handler(d) && !d->unknown;
+  bool ok = handler && ptx_form_known(ptx_find_forms(s->name), s) && handler(d) && !d->unknown;
   if (!ok) {
     /* What was built before the form turned out to be unknown is taken back. */
     if (d->b.block == block) d->f->blocks[block].inst_count = before;

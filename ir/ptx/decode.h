@@ -67,6 +67,13 @@ typedef struct ptx_decoder {
 typedef bool (*ptx_handler)(ptx_decoder *d);
 /* NULL: there is no row for it. */
 ptx_handler ptx_find_handler(const char *mnemonic);
+const char *ptx_find_forms(const char *mnemonic);
+
+/* --- forms (forms.c) --- */
+/* True where every suffix of the instruction is understood and its types are a form. */
+bool ptx_form_known(const char *forms, const ptx_statement *s);
+/* types NULL: any form of the mnemonic. */
+bool ptx_form_tested(const char *mnemonic, const char *types);
 
 /* --- operands (operand.c) --- */
 ptx_symbol *ptx_symbol_add(ptx_decoder *d, ptx_symbol_kind kind, uint32_t scope, const char *name);

@@ -287,6 +287,39 @@ bool ptx_emit_discard(ptx_decoder *d) {
   return true;
 }
 
+/* alloca ptr, size{, align}: an address in local memory (9.7.17.3). */
+bool ptx_emit_alloca(ptx_decoder *d) {
+  const ptx_operand *align = ptx_op(d, 2);
+  if (align && (align->kind != PTX_OPERAND_INT || !align->value || align->value > 1u << 23 ||
+                (align->value & (align->value - 1))))
+    return false;
+  plumb_dtype t = d->types[0].dtype;
+  plumb_reg size = ptx_resize(d, ptx_src(d, 1, t), t, PLUMB_I64, false);
+  plumb_reg at = plumb_reg_create(d->f, PLUMB_I64), r = ptx_dst(d, 0, t);
+  if (d->unknown) return false;
+  plumb_build(&d->b, PLUMB_OP_ALLOCA, PLUMB_I64, &at, 1, &size, 1)->imm =
+      align && align->value > 8 ? (int64_t)align->value : 8;
+  plumb_build_mov(&d->b, r, ptx_resize(d, at, PLUMB_I64, t, false));
+  return ptx_done(d, 0, t, false, r);
+}
+
+/* The stack pointer is what an empty allocation returns. */
+bool ptx_emit_stacksave(ptx_decoder *d) {
+  plumb_dtype t = d->types[0].dtype;
+  plumb_reg at = plumb_reg_create(d->f, PLUMB_I64), zero = ptx_const(d, PLUMB_I64, 0);
+  plumb_reg r = ptx_dst(d, 0, t);
+  if (d->unknown) return false;
+  plumb_build(&d->b, PLUMB_OP_ALLOCA, PLUMB_I64, &at, 1, &zero, 1)->imm = 8;
+  plumb_build_mov(&d->b, r, ptx_resize(d, at, PLUMB_I64, t, false));
+  return ptx_done(d, 0, t, false, r);
+}
+
+/* What was allocated since stays until the function returns: no program can tell. */
+bool ptx_emit_stackrestore(ptx_decoder *d) {
+  ptx_src(d, 0, d->types[0].dtype);
+  return true;
+}
+
 /* Hints change no value. */
 bool ptx_emit_hint(ptx_decoder *d) {
   (void)d;

@@ -43,13 +43,32 @@ typedef struct plumb_ptx_op {
   const char *mnemonic;
   bool decoded;
   const char *section; /* of the PTX ISA 9.0 */
-  const char *forms;   /* the type forms that are decoded */
+  const char *forms;   /* as instructions.def writes them */
 } plumb_ptx_op;
 
 /* All rows; their number in *out_count. */
 const plumb_ptx_op *plumb_ptx_ops(size_t *out_count);
 
-/* Prints the rows, one a line: mnemonic, decoded or unsupported, section, forms. */
+/* One type form of an instruction. */
+typedef struct plumb_ptx_form {
+  const char *mnemonic, *section;
+  const char *types; /* "u32", "s32.f32", "-"; good during the visit */
+  bool executed;
+  bool tested; /* a row of rows.def holds it */
+} plumb_ptx_form;
+
+/* Calls `visit` for each type form of each instruction, in the table's order. */
+void plumb_ptx_forms(void (*visit)(const plumb_ptx_form *form, void *user), void *user);
+
+/* One test row (rows.def says how it reads); static storage. tests/unit/ptx_rows.c runs
+ * them all. */
+typedef struct plumb_ptx_row {
+  const char *text, *inputs, *outputs;
+} plumb_ptx_row;
+const plumb_ptx_row *plumb_ptx_rows(size_t *out_count);
+
+/* Prints the forms, one a line: mnemonic, types, parsed, executed or unsupported, tested,
+ * section; then how many. */
 void plumb_ptx_ops_print(plumb_text *out);
 
 #endif
