@@ -178,6 +178,18 @@ static plumb_status read_shape(session *s, size_t index, const uint64_t *words, 
   return PLUMB_OK;
 }
 
+static void read_scalar(session *s, const plumb_run_result *run, size_t word, plumb_readback *r) {
+  enum { ROOM = 16 };
+  r->array.data = plumb_arena_alloc(s->arena, ROOM);
+  memcpy(r->array.data, &run->results[word], sizeof run->results[word]);
+  r->initialised = plumb_arena_alloc(s->arena, ROOM);
+  memset(r->initialised, !run->result_undefined[word], ROOM);
+  if (!run->result_companions) return;
+  const plumb_companion *c = &run->result_companions[word];
+  r->budgets = PLUMB_NEW(s->arena, plumb_budget);
+  *r->budgets = (plumb_budget){c->shadow, c->lo, c->hi};
+}
+
 static plumb_status read_results(session *s, const plumb_run_result *run) {
   const plumb_call *call = s->call;
   size_t at = 0;
@@ -193,10 +205,14 @@ static plumb_status read_results(session *s, const plumb_run_result *run) {
     at += needed;
     r->array = (plumb_array){.type = type->type, .count = 1};
     if (type->rank < 0) {
-      r->array.data = plumb_arena_alloc(s->arena, 16);
-      memcpy(r->array.data, words, 8);
+      read_scalar(s, run, at - 1, r);
       continue;
     }
+    for (size_t w = at - needed; w < at; w++)
+      if (run->result_undefined[w])
+        return plumb_fail(s->diag, PLUMB_UNSUPPORTED, call->path, call->line, 0,
+                          "the address, a size or a stride of result %zu of %s is undefined", i,
+                          call->function->name);
     r->array.rank = (size_t)type->rank;
     r->array.dims = PLUMB_NEW_ARRAY(s->arena, int64_t, r->array.rank);
     PLUMB_TRY(read_shape(s, i, words, &r->array));

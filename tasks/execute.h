@@ -29,6 +29,7 @@ typedef struct plumb_outcome {
   plumb_array *outputs;        /* one a task tensor; data NULL for inputs */
   unsigned char **initialised; /* a 0/1 byte a byte of the outputs */
   plumb_budget **budgets;      /* with companions, else NULL */
+  bool open;                   /* the reference's: some of its output is undefined */
   const char *changed_input;   /* an input that is no longer what it was, or NULL */
 } plumb_outcome;
 

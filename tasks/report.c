@@ -16,6 +16,15 @@ bool plumb_stage_report_add(plumb_stage_report *s, const plumb_comparison *r, co
     s->has_budget = budgets != NULL;
     if (budgets) s->worst_budget = budgets[r->worst];
   }
+  if (r->open) {
+    s->note = "elements that the reference leaves undefined are not compared";
+    if (s->stage->index == 0 && strcmp(s->side, "reference") == 0) {
+      s->why_undecided =
+          "its output holds elements that were never written, or an undefined value: nothing "
+          "can be compared with those";
+      if (s->verdict < PLUMB_VERDICT_UNDECIDED) s->verdict = PLUMB_VERDICT_UNDECIDED;
+    }
+  }
   if (r->undefined && !s->note)
     s->note = "an output holds elements that were never written, or an undefined value";
   if (r->verdict == PLUMB_VERDICT_UNDECIDED && !s->why_undecided)
@@ -26,6 +35,14 @@ bool plumb_stage_report_add(plumb_stage_report *s, const plumb_comparison *r, co
 
 bool plumb_stage_accepted(const plumb_report *report, const plumb_stage_report *s) {
   return s->verdict <= (report->accept.tolerance ? PLUMB_VERDICT_BOUNDED : report->accept.level);
+}
+
+bool plumb_stage_report_excuses(plumb_stage_report *s, const plumb_trap *trap, bool open) {
+  if (!open || (trap->kind != PLUMB_TRAP_POISON && trap->kind != PLUMB_TRAP_UNINITIALISED))
+    return false;
+  s->why_undecided = "an undefined value is used, and the reference leaves values undefined too";
+  if (s->verdict < PLUMB_VERDICT_UNDECIDED) s->verdict = PLUMB_VERDICT_UNDECIDED;
+  return true;
 }
 
 int plumb_report_exit_code(const plumb_report *report) {

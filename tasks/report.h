@@ -56,6 +56,10 @@ bool plumb_stage_report_add(plumb_stage_report *stage, const plumb_comparison *c
 /* True when the stage's verdict is within what the task accepts. */
 bool plumb_stage_accepted(const plumb_report *report, const plumb_stage_report *stage);
 
+/* True where `trap` says only that a value is undefined which the reference leaves undefined
+ * too (`open`: some of its output is): the stage is undecided then, not trapped. */
+bool plumb_stage_report_excuses(plumb_stage_report *stage, const plumb_trap *trap, bool open);
+
 /* What it takes: 0 accepted, 1 diverged or trapped, 3 undecided. */
 int plumb_report_exit_code(const plumb_report *report);
 

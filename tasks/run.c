@@ -25,10 +25,31 @@ static void write_trap(const plumb_trap *t, plumb_text *out) {
   if (t->message) plumb_text_printf(out, "  %s\n", t->message);
 }
 
-static cJSON *array_json(const plumb_array *a) {
+/* True where a byte of the element was never written, or the value is undefined. */
+static bool is_undefined(const plumb_readback *r, size_t element) {
+  unsigned bytes = plumb_dtype_bytes(r->array.type);
+  for (unsigned b = 0; r->initialised && b < bytes; b++)
+    if (!r->initialised[element * bytes + b]) return true;
+  return false;
+}
+
+static void write_value(const char *name, size_t index, const plumb_readback *r, plumb_text *out) {
+  size_t undefined = 0;
+  plumb_text_printf(out, "%s%zu = ", name, index);
+  plumb_value_print(&r->array, out);
+  for (size_t i = 0; i < r->array.count; i++)
+    if (is_undefined(r, i) && undefined++ < 8)
+      plumb_text_printf(out, "%s%zu", undefined == 1 ? "  (undefined: element " : ", ", i);
+  if (undefined > 8) plumb_text_printf(out, " ... %zu in all", undefined);
+  if (undefined) plumb_text_printf(out, ")");
+  plumb_text_printf(out, "\n");
+}
+
+static cJSON *array_json(const plumb_readback *r) {
+  const plumb_array *a = &r->array;
   cJSON *object = cJSON_CreateObject(), *values = cJSON_CreateArray(), *dims = cJSON_CreateArray();
   unsigned bytes = plumb_dtype_bytes(a->type);
-  cJSON *patterns = cJSON_CreateArray();
+  cJSON *patterns = cJSON_CreateArray(), *undefined = cJSON_CreateArray();
   for (size_t d = 0; d < a->rank; d++)
     cJSON_AddItemToArray(dims, cJSON_CreateNumber((double)a->dims[d]));
   for (size_t i = 0; i < a->count; i++) {
@@ -42,11 +63,16 @@ static cJSON *array_json(const plumb_array *a) {
                                                                                    : "-inf"));
     snprintf(pattern, sizeof pattern, "0x%0*llx", (int)(2 * bytes), (unsigned long long)bits);
     cJSON_AddItemToArray(patterns, cJSON_CreateString(pattern));
+    if (is_undefined(r, i)) cJSON_AddItemToArray(undefined, cJSON_CreateNumber((double)i));
   }
   cJSON_AddStringToObject(object, "type", plumb_dtype_table[a->type].text);
   cJSON_AddItemToObject(object, "shape", dims);
   cJSON_AddItemToObject(object, "values", values);
   cJSON_AddItemToObject(object, "bits", patterns);
+  if (cJSON_GetArraySize(undefined))
+    cJSON_AddItemToObject(object, "undefined", undefined);
+  else
+    cJSON_Delete(undefined);
   return object;
 }
 
@@ -65,11 +91,10 @@ static void write_json(const plumb_invocation *v, const plumb_invoked *r, plumb_
   } else {
     cJSON_AddNullToObject(root, "trap");
     cJSON *args = cJSON_AddArrayToObject(root, "arguments");
-    for (size_t i = 0; i < v->arg_count; i++)
-      cJSON_AddItemToArray(args, array_json(&r->args[i].array));
+    for (size_t i = 0; i < v->arg_count; i++) cJSON_AddItemToArray(args, array_json(&r->args[i]));
     cJSON *results = cJSON_AddArrayToObject(root, "results");
     for (size_t i = 0; i < v->result_count; i++)
-      cJSON_AddItemToArray(results, array_json(&r->results[i].array));
+      cJSON_AddItemToArray(results, array_json(&r->results[i]));
   }
   char *text = cJSON_PrintUnformatted(root);
   plumb_text_printf(out, "%s\n", text);
@@ -122,16 +147,9 @@ plumb_status plumb_verb_run(plumb_arena *arena, plumb_verb_options *o, plumb_tex
   } else if (*out_exit) {
     write_trap(&r.trap, out);
   } else {
-    for (size_t i = 0; i < o->invocation.arg_count; i++) {
-      plumb_text_printf(out, "arg%zu = ", i);
-      plumb_value_print(&r.args[i].array, out);
-      plumb_text_printf(out, "\n");
-    }
-    for (size_t i = 0; i < o->invocation.result_count; i++) {
-      plumb_text_printf(out, "result%zu = ", i);
-      plumb_value_print(&r.results[i].array, out);
-      plumb_text_printf(out, "\n");
-    }
+    for (size_t i = 0; i < o->invocation.arg_count; i++) write_value("arg", i, &r.args[i], out);
+    for (size_t i = 0; i < o->invocation.result_count; i++)
+      write_value("result", i, &r.results[i], out);
   }
   return o->save && !*out_exit ? save(o, &r, arena, diag) : PLUMB_OK;
 }

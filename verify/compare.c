@@ -99,14 +99,18 @@ static bool is_written(plumb_dtype type, const unsigned char *initialised, size_
   return true;
 }
 
-plumb_comparison plumb_compare(plumb_dtype type, size_t count, const void *expected,
-                               const void *actual, const unsigned char *actual_initialised,
-                               const plumb_budget *budgets, const plumb_accept *accept) {
+plumb_comparison plumb_compare(plumb_dtype type, size_t count, plumb_values expected,
+                               plumb_values actual, const plumb_budget *budgets,
+                               const plumb_accept *accept) {
   plumb_comparison c = {.count = count, .worst = SIZE_MAX};
   double worst_ulp = -1;
   for (size_t i = 0; i < count; i++) {
-    uint64_t e = element_bits(type, expected, i), a = element_bits(type, actual, i);
-    bool written = is_written(type, actual_initialised, i);
+    if (!is_written(type, expected.initialised, i)) {
+      c.open++;
+      continue;
+    }
+    uint64_t e = element_bits(type, expected.data, i), a = element_bits(type, actual.data, i);
+    bool written = is_written(type, actual.initialised, i);
     plumb_verdict v = written ? match(type, e, a, budgets ? &budgets[i] : NULL, accept, &c)
                               : PLUMB_VERDICT_DIVERGED;
     c.undefined += !written;

@@ -43,6 +43,8 @@ typedef struct plumb_comparison {
   size_t count;
   size_t different; /* elements whose bits (or NaN class) differ */
   size_t undefined; /* elements never written, or written with an undefined value */
+  size_t open;      /* elements that are so in `expected`: anything refines them, and nothing
+                       is compared */
   size_t nan_mismatches, infinity_mismatches;
   double max_ulp, max_abs, max_rel; /* over elements finite on both sides */
   size_t worst; /* index of the worst element by verdict, then by ulp; SIZE_MAX none */
@@ -53,10 +55,17 @@ typedef struct plumb_comparison {
  * on the ordered bit patterns. Both must be finite floats of `type`; integers: |a - b|. */
 double plumb_ulp_distance(plumb_dtype type, uint64_t a, uint64_t b);
 
-/* expected, actual: `count` elements each. actual_initialised (may be NULL): a 0/1 byte
- * a byte; an element never written is `diverged`. budgets (may be NULL): `count`. */
-plumb_comparison plumb_compare(plumb_dtype type, size_t count, const void *expected,
-                               const void *actual, const unsigned char *actual_initialised,
-                               const plumb_budget *budgets, const plumb_accept *accept);
+/* `initialised` has a 0/1 byte for each byte of `data`; NULL: all of it is. */
+typedef struct plumb_values {
+  const void *data;
+  const unsigned char *initialised;
+} plumb_values;
+
+/* expected, actual: `count` elements each. An element that only `actual` leaves undefined
+ * is `diverged`; one that `expected` does is not compared (LLVM Language Reference 22,
+ * Undefined Values: any value refines it). budgets (may be NULL): `count`. */
+plumb_comparison plumb_compare(plumb_dtype type, size_t count, plumb_values expected,
+                               plumb_values actual, const plumb_budget *budgets,
+                               const plumb_accept *accept);
 
 #endif

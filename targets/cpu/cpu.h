@@ -67,10 +67,21 @@ typedef struct plumb_run_options {
 
 plumb_run_options plumb_run_options_default(void);
 
+/* What a run with `companions` carries beside a value: truth in higher precision, and an
+ * interval that holds every legal evaluation (bound.h). Of a value that was never computed
+ * all three are the value. */
+typedef struct plumb_companion {
+  double shadow;
+  double lo, hi;
+} plumb_companion;
+
 typedef struct plumb_run_result {
   plumb_trap trap; /* kind NONE: ran to the end */
   plumb_counters counters;
-  uint64_t *results; /* host call: one word a flat result register (low bits); in arena */
+  /* host call, one entry a flat result register, in the machine's arena: */
+  uint64_t *results;                  /* low bits */
+  bool *result_undefined;             /* poison, or computed from what was never written */
+  plumb_companion *result_companions; /* NULL without companions */
   size_t result_count;
 } plumb_run_result;
 
@@ -127,13 +138,7 @@ typedef struct plumb_extent {
 /* False if no live allocation of global memory holds the byte at `address` (or ends there). */
 bool plumb_machine_find(const plumb_machine *m, uint64_t address, plumb_extent *out);
 
-/* The companion of `count` elements of `type` at `address` after a run with
- * `companions`: truth in higher precision, and an interval that holds every legal
- * evaluation (bound.h). Elements never computed are exact (all three = the value). */
-typedef struct plumb_companion {
-  double shadow;
-  double lo, hi;
-} plumb_companion;
+/* The companions of `count` elements of `type` at `address`, after a run that had them. */
 plumb_status plumb_machine_read_companions(const plumb_machine *m, uint64_t address,
                                            plumb_dtype type, size_t count, plumb_companion *out,
                                            plumb_diag *diag);

@@ -6,6 +6,7 @@
 
 #include "targets/cpu/alu.h"
 #include "targets/cpu/async.h"
+#include "targets/cpu/bound.h"
 
 #define MAX_CALL_DEPTH 2000u
 #define MAX_FRAME_BYTES (1ull << 30)
@@ -430,13 +431,22 @@ static bool exec_call_indirect(plumb_block_run *br, plumb_strand *s, const plumb
 /* The outermost frame of a host call returns its words to the caller. */
 static void keep_results(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst) {
   if (!br->grid->host || br->run->results) return;
-  br->run->results = PLUMB_NEW_ARRAY(br->machine->arena, uint64_t, inst->operands);
-  br->run->result_count = inst->operands;
+  plumb_run *run = br->run;
+  run->results = PLUMB_NEW_ARRAY(br->machine->arena, uint64_t, inst->operands);
+  run->result_undefined = PLUMB_NEW_ARRAY(br->machine->arena, bool, inst->operands);
+  if (run->options.companions)
+    run->result_companions = PLUMB_NEW_ARRAY(br->machine->arena, plumb_companion, inst->operands);
+  run->result_count = inst->operands;
   const plumb_reg *values = plumb_inst_operands(s->frame->fn, inst);
   for (uint32_t i = 0; i < inst->operands; i++) {
-    unsigned bytes = plumb_dtype_bytes(plumb_reg_type(s->frame->fn, values[i]));
-    br->run->results[i] =
-        plumb_lane_bits(plumb_operand(br, s->frame, values[i]), bytes > 8 ? 8 : bytes, 0);
+    plumb_dtype type = plumb_reg_type(s->frame->fn, values[i]);
+    unsigned bytes = plumb_dtype_bytes(type);
+    const uint8_t *value = plumb_operand(br, s->frame, values[i]);
+    run->results[i] = plumb_lane_bits(value, bytes > 8 ? 8 : bytes, 0);
+    run->result_undefined[i] = br->undef && plumb_undef_get(s->frame, values[i], 0) != 0;
+    if (!run->options.companions) continue;
+    const plumb_companion *c = plumb_companion_get(s->frame, values[i], 0);
+    run->result_companions[i] = c ? *c : plumb_companion_exact(type, value);
   }
 }
 

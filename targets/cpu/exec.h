@@ -181,7 +181,9 @@ struct plumb_run {
   plumb_diag diag;
   uint32_t *pc_bases; /* a function: program-wide number of its first instruction */
   pthread_mutex_t lock;
-  uint64_t *results;
+  uint64_t *results; /* as in plumb_run_result */
+  bool *result_undefined;
+  plumb_companion *result_companions;
   size_t result_count;
   plumb_origin_map origins; /* global memory; under `lock` */
   plumb_leak *leaks;

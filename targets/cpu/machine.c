@@ -222,6 +222,8 @@ static plumb_status run_end(plumb_run *run, plumb_run_result *out, plumb_diag *d
   *out = (plumb_run_result){.trap = run->trap,
                             .counters = run->counters,
                             .results = run->results,
+                            .result_undefined = run->result_undefined,
+                            .result_companions = run->result_companions,
                             .result_count = run->result_count};
   if (run->trap.kind == PLUMB_TRAP_NONE)
     out->trap = (plumb_trap){.lane = -1, .lane2 = -1};

@@ -68,16 +68,19 @@ static const struct {
     {"a tolerance goes before a budget", ONE, ONE + 5, &around_one, &ulp_4, PLUMB_VERDICT_DIVERGED},
 };
 
+/* Values that are all defined. */
+#define ALL(values) ((plumb_values){values, NULL})
+
 static void check_arrays(void) {
   const float expected[] = {1, 2, 3, 4}, actual[] = {1, 2.5f, 3.0000005f, 4};
-  plumb_comparison c = plumb_compare(PLUMB_F32, 4, expected, actual, NULL, NULL, &abs_1);
+  plumb_comparison c = plumb_compare(PLUMB_F32, 4, ALL(expected), ALL(actual), NULL, &abs_1);
   CHECK(c.verdict == PLUMB_VERDICT_BOUNDED && c.count == 4 && c.different == 2, "two differ");
   CHECK(c.worst == 1 && c.worst_expected == 2 && c.worst_actual == 2.5, "worst is %zu", c.worst);
   CHECK(c.max_abs == 0.5 && c.max_rel == 0.25, "%g %g", c.max_abs, c.max_rel);
 
   /* A worse verdict is worse than more ulp. */
   const float nan_late[] = {1, 1e9f, 3, NAN};
-  c = plumb_compare(PLUMB_F32, 4, expected, nan_late, NULL, NULL,
+  c = plumb_compare(PLUMB_F32, 4, ALL(expected), ALL(nan_late), NULL,
                     &(plumb_accept){.tolerance = true, .abs = 1e10});
   CHECK(c.verdict == PLUMB_VERDICT_DIVERGED && c.worst == 3, "worst is %zu", c.worst);
   CHECK(c.nan_mismatches == 1 && c.infinity_mismatches == 0, "masks");
@@ -86,16 +89,24 @@ static void check_arrays(void) {
   unsigned char initialised[16];
   memset(initialised, 1, sizeof initialised);
   initialised[9] = 0;
-  c = plumb_compare(PLUMB_F32, 4, expected, expected, initialised, NULL, &bounded);
-  CHECK(c.verdict == PLUMB_VERDICT_DIVERGED && c.worst == 2, "worst is %zu", c.worst);
+  plumb_values partly = {expected, initialised};
+  c = plumb_compare(PLUMB_F32, 4, ALL(expected), partly, NULL, &bounded);
+  CHECK(c.verdict == PLUMB_VERDICT_DIVERGED && c.worst == 2 && c.open == 0, "worst is %zu",
+        c.worst);
+  /* Where the reference leaves it undefined, any value will do, and none. */
+  c = plumb_compare(PLUMB_F32, 4, partly, (plumb_values){actual, NULL}, NULL, &bounded);
+  CHECK(c.verdict == PLUMB_VERDICT_DIVERGED && c.worst == 1 && c.different == 1 && c.open == 1,
+        "%zu differ, %zu open", c.different, c.open);
+  c = plumb_compare(PLUMB_F32, 4, partly, partly, NULL, &bounded);
+  CHECK(c.verdict == PLUMB_VERDICT_IDENTICAL && c.open == 1, "%zu open", c.open);
 
-  c = plumb_compare(PLUMB_F32, 0, expected, actual, NULL, NULL, &bounded);
+  c = plumb_compare(PLUMB_F32, 0, ALL(expected), ALL(actual), NULL, &bounded);
   CHECK(c.verdict == PLUMB_VERDICT_IDENTICAL && c.worst == SIZE_MAX, "no element");
 
   const int32_t left[] = {5, -3}, right[] = {5, -2};
-  c = plumb_compare(PLUMB_I32, 2, left, right, NULL, NULL, &bounded);
+  c = plumb_compare(PLUMB_I32, 2, ALL(left), ALL(right), NULL, &bounded);
   CHECK(c.verdict == PLUMB_VERDICT_DIVERGED && c.worst == 1, "integers");
-  c = plumb_compare(PLUMB_I32, 2, left, right, NULL, NULL, &abs_1);
+  c = plumb_compare(PLUMB_I32, 2, ALL(left), ALL(right), NULL, &abs_1);
   CHECK(c.verdict == PLUMB_VERDICT_BOUNDED, "integers within abs");
 }
 
@@ -106,8 +117,9 @@ int main(void) {
     CHECK(ulp == distances[i].ulp && back == ulp, "row %zu gives %g and %g", i, ulp, back);
   }
   for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
-    plumb_comparison c = plumb_compare(PLUMB_F32, 1, &elements[i].expected, &elements[i].actual,
-                                       NULL, elements[i].budget, elements[i].accept);
+    plumb_comparison c =
+        plumb_compare(PLUMB_F32, 1, ALL(&elements[i].expected), ALL(&elements[i].actual),
+                      elements[i].budget, elements[i].accept);
     CHECK(c.verdict == elements[i].verdict, "%s: %s", elements[i].name,
           plumb_verdict_text(c.verdict));
   }
