@@ -93,11 +93,20 @@ static bool accumulators_fit(const plumb_mma *mma, inputs in) {
   }
 }
 
-/* PTX ISA 9.0, 9.7.14.6.1: lanes of a quad that give the metadata, in turn. */
-static bool selector_fits(const plumb_mma *mma, inputs in) {
-  if (mma->kind != PLUMB_MMA_SPARSE) return mma->selector == 0;
-  unsigned row_bits = in == INPUTS_I4 ? mma->k / 2u : in == INPUTS_TF32 ? mma->k * 2u : mma->k;
-  return mma->selector < 64 / row_bits;
+/* Columns of A that four bits of metadata describe. */
+static unsigned chunk_of(const plumb_mma *mma) {
+  inputs in = inputs_of(mma->a);
+  return in == INPUTS_I4 ? 8 : in == INPUTS_TF32 ? 2 : 4;
+}
+/* Lanes of a quad that give metadata: together 32 bits times their number for two rows. */
+static unsigned metadata_lanes(const plumb_mma *mma) {
+  return mma->k / chunk_of(mma) * 4 * 2 / 32;
+}
+
+static bool selector_fits(const plumb_mma *mma) {
+  if (mma->kind != PLUMB_MMA_SPARSE) return mma->selector == 0 && !mma->ordered;
+  unsigned lanes = metadata_lanes(mma);
+  return lanes && mma->selector < 4 / lanes;
 }
 
 bool plumb_mma_valid(const plumb_mma *mma) {
@@ -110,7 +119,7 @@ bool plumb_mma_valid(const plumb_mma *mma) {
       mma->combine > PLUMB_MMA_AND_POPC)
     return false;
   if (mma->kind != PLUMB_MMA_WMMA && !quads(mma) && (mma->a_column || mma->b_row)) return false;
-  if (!selector_fits(mma, in)) return false;
+  if (!selector_fits(mma)) return false;
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     if (shapes[i].kind == mma->kind && shapes[i].inputs == in && shapes[i].m == mma->m &&
         shapes[i].n == mma->n && shapes[i].k == mma->k)
@@ -119,9 +128,10 @@ bool plumb_mma_valid(const plumb_mma *mma) {
 }
 
 /* Bits of `imm`, low to high: m, n, k (10 each), a, b, c, d (4 each), kind and combine (2
- * each), both layouts and satfinite (1 each), selector (2). */
+ * each), both layouts and satfinite (1 each), selector (2), ordered (1). */
 int64_t plumb_mma_pack(const plumb_mma *mma) {
-  uint64_t v = mma->selector & 3u;
+  uint64_t v = mma->ordered;
+  v = v << 2 | (mma->selector & 3u);
   v = v << 1 | mma->satfinite;
   v = v << 1 | mma->b_row;
   v = v << 1 | mma->a_column;
@@ -148,7 +158,8 @@ plumb_mma plumb_mma_unpack(int64_t imm) {
                      .a_column = v >> 50 & 1,
                      .b_row = v >> 51 & 1,
                      .satfinite = v >> 52 & 1,
-                     .selector = v >> 53 & 3};
+                     .selector = v >> 53 & 3,
+                     .ordered = v >> 55 & 1};
 }
 
 /* --- fragments --- */
@@ -238,4 +249,30 @@ plumb_mma_place plumb_mma_place_of(const plumb_mma *mma, plumb_mma_matrix which,
       return bits == 16 ? place(lane, block, low * 16) : place(lane, block * 2 + low, 0);
     }
   }
+}
+
+/* --- sparse --- */
+
+uint32_t plumb_mma_metadata_lanes(const plumb_mma *mma) {
+  unsigned lanes = metadata_lanes(mma), of_quad = ((1u << lanes) - 1) << (lanes * mma->selector);
+  return of_quad * 0x11111111u;
+}
+
+uint32_t plumb_mma_sparse_column(const plumb_mma *mma, const uint32_t metadata[32], unsigned row,
+                                 unsigned column) {
+  unsigned chunk = chunk_of(mma), stored = chunk / 2, at = column / stored * 4, lane, shift;
+  if (plumb_mma_type_table[mma->a].bits >= 16) {
+    lane = at / 16;
+    shift = at % 16 + 16 * (row >> 3);
+  } else {
+    lane = at / 32 * 2 + (row >> 3);
+    shift = at % 32;
+  }
+  lane += metadata_lanes(mma) * mma->selector + (row & 7) * 4;
+  unsigned bits = metadata[lane] >> shift & 15, first = bits & 3, second = bits >> 2;
+  unsigned base = column / stored * chunk;
+  if (chunk == 2) return bits == 4 ? base : bits == 14 ? base + 1 : UINT32_MAX;
+  if (first == second || (mma->ordered && first > second)) return UINT32_MAX;
+  unsigned index = column % stored / (chunk / 4) ? second : first;
+  return base + index * (chunk / 4) + column % (chunk / 4);
 }

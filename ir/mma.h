@@ -66,6 +66,7 @@ typedef struct plumb_mma {
   bool a_column, b_row; /* layouts; only m8n8k4 of f16 and WMMA know others than row.col */
   bool satfinite;   /* s32: clamps; floats: infinities become the largest finite value, NaN +0 */
   uint8_t selector; /* SPARSE: which lanes of a quad give the metadata */
+  bool ordered;     /* SPARSE: indices ascend (::ordered_metadata) */
 } plumb_mma;
 
 /* To and from an instruction's `imm`. */
@@ -97,5 +98,15 @@ plumb_mma_place plumb_mma_place_of(const plumb_mma *mma, plumb_mma_matrix which,
                                    unsigned row, unsigned column);
 /* Registers before the first repetition. */
 unsigned plumb_mma_regs_used(const plumb_mma *mma, plumb_mma_matrix which);
+
+/* SPARSE: the column of A before compression that stored element (row, column) stands for,
+ * by the metadata registers of the 32 lanes; UINT32_MAX if they hold no meaningful index.
+ * PTX ISA 9.0, 9.7.14.6.1. Four bits describe a chunk of 4 columns (tf32: 2, s4 and u4: 8
+ * in pairs). With f16, bf16 and tf32 a lane gives 16 bits of row l / 4, then 16 of row
+ * l / 4 + 8; with the others 32 bits of one row, the lanes of a quad taking turns. */
+uint32_t plumb_mma_sparse_column(const plumb_mma *mma, const uint32_t metadata[32], unsigned row,
+                                 unsigned column);
+/* Lanes of the warp that give metadata. */
+uint32_t plumb_mma_metadata_lanes(const plumb_mma *mma);
 
 #endif

@@ -45,6 +45,9 @@ static const signature signatures[PLUMB_OP_COUNT] = {
     [PLUMB_OP_WGMMA] = {"i", "blli"}, /* A in registers: four words */
     [PLUMB_OP_WGMMA_GROUP] = {"x", "x"},
     [PLUMB_OP_MMA] = {"x", "x"}, /* fragments: mma_misfit */
+    [PLUMB_OP_MATRIX_LOAD] = {"i", "l"},
+    [PLUMB_OP_MATRIX_STORE] = {"x", "li"},
+    [PLUMB_OP_MATRIX_MOVE] = {"i", "i"},
     [PLUMB_OP_MEMCPY] = {"x", "l"},
     [PLUMB_OP_MEMSET] = {"x", "lbl"},
     [PLUMB_OP_ADDRESS] = {"l", "x"},
@@ -272,6 +275,12 @@ static bool sub_ok(const plumb_inst *inst) {
              inst->imm >= 0;
     case PLUMB_OP_WGMMA:
       return wgmma_ok(inst);
+    case PLUMB_OP_MATRIX_LOAD:
+      return inst->sub < PLUMB_MATRIX_COUNT &&
+             (inst->results == 1 || inst->results == 2 || inst->results == 4);
+    case PLUMB_OP_MATRIX_STORE:
+      return inst->sub < PLUMB_MATRIX_COUNT &&
+             (inst->operands == 2 || inst->operands == 3 || inst->operands == 5);
     case PLUMB_OP_TENSORMAP_REPLACE:
       return inst->sub < PLUMB_TENSORMAP_FIELD_COUNT && inst->imm >= 0 && inst->imm < 5;
     case PLUMB_OP_CLUSTER_BARRIER:

@@ -67,6 +67,11 @@ const char *const plumb_prmt_texts[] = {
 #include "ir/enums.def"
 #undef PLUMB_PRMT_ROW
 };
+const char *const plumb_matrix_texts[] = {
+#define PLUMB_MATRIX_ROW TEXT_ROW
+#include "ir/enums.def"
+#undef PLUMB_MATRIX_ROW
+};
 const char *const plumb_proxy_texts[] = {
 #define PLUMB_PROXY_ROW TEXT_ROW
 #include "ir/enums.def"

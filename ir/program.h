@@ -171,6 +171,12 @@ typedef enum plumb_tensormap_field {
 #undef PLUMB_TENSORMAP_FIELD_ROW
   PLUMB_TENSORMAP_FIELD_COUNT
 } plumb_tensormap_field;
+typedef enum plumb_matrix {
+#define PLUMB_MATRIX_ROW(name, text) PLUMB_MATRIX_##name,
+#include "ir/enums.def"
+#undef PLUMB_MATRIX_ROW
+  PLUMB_MATRIX_COUNT
+} plumb_matrix;
 typedef enum plumb_sreg {
 #define PLUMB_SREG_ROW(name, text) PLUMB_SREG_##name,
 #include "ir/enums.def"
@@ -192,6 +198,7 @@ extern const char *const plumb_barrier_texts[PLUMB_BARRIER_COUNT];
 extern const char *const plumb_shfl_texts[PLUMB_SHFL_COUNT];
 extern const char *const plumb_vote_texts[PLUMB_VOTE_COUNT];
 extern const char *const plumb_prmt_texts[PLUMB_PRMT_COUNT];
+extern const char *const plumb_matrix_texts[PLUMB_MATRIX_COUNT];
 extern const char *const plumb_proxy_texts[PLUMB_PROXY_COUNT];
 extern const char *const plumb_group_texts[PLUMB_GROUP_COUNT];
 extern const char *const plumb_mbarrier_texts[PLUMB_MBARRIER_COUNT];

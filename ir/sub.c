@@ -17,6 +17,7 @@ GETTER(proxy, plumb_proxy_texts[sub])
 GETTER(group, plumb_group_texts[sub])
 GETTER(mbarrier, plumb_mbarrier_texts[sub])
 GETTER(tensormap_field, plumb_tensormap_field_texts[sub])
+GETTER(matrix, plumb_matrix_texts[sub])
 GETTER(math, plumb_math_table[sub].text)
 GETTER(approx, plumb_approx_table[sub].text)
 
@@ -49,6 +50,9 @@ plumb_sub_texts plumb_op_sub_texts(plumb_op op) {
       return (plumb_sub_texts){PLUMB_MBARRIER_COUNT, get_mbarrier};
     case PLUMB_OP_TENSORMAP_REPLACE:
       return (plumb_sub_texts){PLUMB_TENSORMAP_FIELD_COUNT, get_tensormap_field};
+    case PLUMB_OP_MATRIX_LOAD:
+    case PLUMB_OP_MATRIX_STORE:
+      return (plumb_sub_texts){PLUMB_MATRIX_COUNT, get_matrix};
     case PLUMB_OP_MATH:
       return (plumb_sub_texts){PLUMB_MATH_COUNT, get_math};
     case PLUMB_OP_APPROX:

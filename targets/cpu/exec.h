@@ -434,6 +434,9 @@ bool plumb_exit_check(plumb_block_run *br, const plumb_strand *s, const plumb_la
 /* The MMA of one warp, whose 32 lanes from `first` up are all there; false after a trap. */
 bool plumb_exec_mma(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, uint32_t first);
 void plumb_mma_layouts_destroy(plumb_block_run *br);
+/* MATRIX_LOAD, MATRIX_STORE, MATRIX_MOVE of one warp; false after a trap. */
+bool plumb_exec_matrix(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                       uint32_t first);
 
 /* --- undef.c --- */
 

@@ -121,7 +121,7 @@ static void flow_undefined(const task *t, unsigned product, uint32_t *out_origin
     for (unsigned i = 0; i < count; i++) {
       uint32_t origin = plumb_undef_get(f, t->in[which][at[i].reg], t->first + at[i].lane);
       if (w == PLUMB_MMA_C)
-        out_origins[i] = origin ? origin : out_origins[i];
+        out_origins[i] = out_origins[i] ? out_origins[i] : origin;
       else if (origin)
         (w == PLUMB_MMA_A ? of_row : of_column)[i / inner] = origin;
     }
@@ -148,13 +148,53 @@ static void put_origins(const task *t, const uint32_t *origins) {
 
 /* --- the product --- */
 
-static void multiply(const task *t, unsigned product, uint64_t *d) {
+/* mma.sp: each row of A meets its own choice of B's rows. A row whose metadata are no
+ * indices is undefined. */
+static void multiply_sparse(const task *t, const uint64_t *a, const uint64_t *b, const uint64_t *c,
+                            uint64_t *d, uint32_t *origins) {
+  const plumb_mma *mma = &t->layout->mma;
+  unsigned stored = plumb_mma_columns(mma, PLUMB_MMA_A);
+  uint32_t metadata[PLUMB_WARP_LANES], columns[256];
+  uint64_t chosen[MAX_ELEMENTS];
+  memcpy(metadata, plumb_operand(t->br, t->s->frame, t->metadata) + (size_t)t->first * 4,
+         sizeof metadata);
+  for (unsigned i = 0; i < mma->m; i++) {
+    bool known = true;
+    for (unsigned q = 0; q < stored; q++) {
+      columns[q] = plumb_mma_sparse_column(mma, metadata, i, q);
+      known &= columns[q] != UINT32_MAX;
+    }
+    for (unsigned j = 0; j < mma->n; j++)
+      for (unsigned q = 0; known && q < stored; q++)
+        chosen[j * stored + q] = b[j * mma->k + columns[q]];
+    if (known)
+      plumb_product_tile(&t->product, 1, mma->n, stored, a + (size_t)i * stored, chosen,
+                         c + (size_t)i * mma->n, d + (size_t)i * mma->n);
+    for (unsigned j = 0; !known && j < mma->n; j++) {
+      d[i * mma->n + j] = 0;
+      origins[i * mma->n + j] = t->s->frame->pc_base + t->s->pc + 1;
+      t->br->undef = true;
+    }
+  }
+}
+
+static void multiply(const task *t, unsigned product, uint64_t *d, uint32_t *origins) {
   const plumb_mma *mma = &t->layout->mma;
   uint64_t a[MAX_ELEMENTS], b[MAX_ELEMENTS], c[MAX_RESULTS];
   gather(t, PLUMB_MMA_A, product, a);
   gather(t, PLUMB_MMA_B, product, b);
   gather(t, PLUMB_MMA_C, product, c);
-  plumb_product_tile(&t->product, mma->m, mma->n, mma->k, a, b, c, d);
+  if (mma->kind == PLUMB_MMA_SPARSE)
+    multiply_sparse(t, a, b, c, d, origins);
+  else
+    plumb_product_tile(&t->product, mma->m, mma->n, mma->k, a, b, c, d);
+}
+
+static bool check_metadata(const task *t) {
+  plumb_lanes on = {0};
+  on.words[t->first / 64] = (uint64_t)plumb_mma_metadata_lanes(&t->layout->mma) << (t->first % 64);
+  plumb_lanes_settle(&on);
+  return plumb_undef_check(t->br, t->s, t->metadata, &on, "sparsity metadata");
 }
 
 bool plumb_exec_mma(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, uint32_t first) {
@@ -164,6 +204,10 @@ bool plumb_exec_mma(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst
   t.in[1] = t.in[0] + plumb_mma_regs(mma, PLUMB_MMA_A);
   t.in[2] = t.in[1] + plumb_mma_regs(mma, PLUMB_MMA_B);
   t.out = plumb_inst_results(s->frame->fn, inst);
+  if (mma->kind == PLUMB_MMA_SPARSE) {
+    t.metadata = t.in[2][plumb_mma_regs(mma, PLUMB_MMA_C)];
+    if (br->undef && !check_metadata(&t)) return false;
+  }
   t.product = (plumb_product){.model = br->run->options.model,
                               .instruction = PLUMB_PRODUCT_MMA,
                               .a = (plumb_mma_type)mma->a,
@@ -180,7 +224,7 @@ bool plumb_exec_mma(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst
   uint64_t d[MAX_RESULTS];
   uint32_t origins[MAX_RESULTS] = {0};
   for (unsigned p = 0; p < products; p++) {
-    multiply(&t, p, d + (size_t)p * count);
+    multiply(&t, p, d + (size_t)p * count, origins + (size_t)p * count);
     if (br->undef) flow_undefined(&t, p, origins + (size_t)p * count);
   }
   /* Results may take the operands' place: all were read. */

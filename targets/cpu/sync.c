@@ -366,8 +366,21 @@ static void elect(plumb_block_run *br, const plumb_strand *s, const plumb_inst *
   }
 }
 
-static bool is_matrix(const plumb_inst *inst) {
-  return inst->op == PLUMB_OP_MMA || inst->op == PLUMB_OP_WGMMA || inst->op == PLUMB_OP_WGMMA_GROUP;
+/* Whole warps execute it together: .aligned, and without a member mask of its own. */
+static bool is_whole(const plumb_inst *inst) {
+  switch (inst->op) {
+    case PLUMB_OP_MMA:
+    case PLUMB_OP_MATRIX_LOAD:
+    case PLUMB_OP_MATRIX_STORE:
+    case PLUMB_OP_MATRIX_MOVE:
+    case PLUMB_OP_WGMMA:
+    case PLUMB_OP_WGMMA_GROUP:
+      return true;
+    case PLUMB_OP_VOTE: /* what a decoder puts where lanes must be together */
+      return inst->flags & PLUMB_FLAG_ALIGNED;
+    default:
+      return false;
+  }
 }
 
 static bool run_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, const warp *w) {
@@ -378,6 +391,10 @@ static bool run_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
       return plumb_exec_wgmma(br, s, inst, w->first);
     case PLUMB_OP_WGMMA_GROUP:
       return plumb_exec_wgmma_group(br, s, inst, w->first);
+    case PLUMB_OP_MATRIX_LOAD:
+    case PLUMB_OP_MATRIX_STORE:
+    case PLUMB_OP_MATRIX_MOVE:
+      return plumb_exec_matrix(br, s, inst, w->first);
     case PLUMB_OP_SHFL:
       shuffle(br, s, inst, w);
       break;
@@ -410,7 +427,7 @@ static bool run_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
 static bool ready_lanes(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, const warp *w,
                         const uint8_t *masks, uint32_t *out_ready) {
   *out_ready = 0;
-  if (is_matrix(inst) && w->live != UINT32_MAX)
+  if (is_whole(inst) && w->live != UINT32_MAX)
     return plumb_trap_at(br, PLUMB_TRAP_DIVERGENT_BARRIER, s->frame, s->pc,
                          (int32_t)(w->first + (uint32_t)__builtin_ctz(w->active)),
                          "%s needs all 32 lanes of the warp: %u have ended or do not exist",
@@ -451,8 +468,8 @@ static bool run_ready(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
 
 static bool exec_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst) {
   const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst);
-  bool matrix = is_matrix(inst);
-  if (br->undef && !matrix &&
+  bool whole = is_whole(inst);
+  if (br->undef && !whole &&
       !plumb_undef_check(br, s, operands[mask_operand(inst)], &s->lanes, "a member mask"))
     return false;
   if (br->undef && inst->op == PLUMB_OP_SHFL &&
@@ -460,7 +477,7 @@ static bool exec_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
        !plumb_undef_check(br, s, operands[2], &s->lanes, "the lane of a shuffle")))
     return false;
   if (br->undef && inst->op != PLUMB_OP_SHFL && inst->op != PLUMB_OP_WARP_SYNC &&
-      inst->op != PLUMB_OP_ELECT && !matrix &&
+      inst->op != PLUMB_OP_ELECT && !whole &&
       !plumb_undef_check(br, s, operands[0], &s->lanes, "the operand of a warp operation"))
     return false;
   /* Lanes that already wait here come along. */
@@ -469,7 +486,7 @@ static bool exec_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   s->state = PLUMB_STRAND_READY;
   plumb_strand_merge(br, s);
   uint8_t *copy = br->scratch[3]; /* results may take the masks' place */
-  if (matrix)                     /* .aligned: every lane is a member */
+  if (whole)                     /* .aligned: every lane is a member */
     memset(copy, 0xff, (size_t)br->lanes * 4);
   else
     memcpy(copy, plumb_operand(br, s->frame, operands[mask_operand(inst)]), (size_t)br->lanes * 4);
@@ -539,7 +556,7 @@ bool plumb_trap_stuck(plumb_block_run *br) {
     br->trap.lane2 = (int32_t)s->lanes.lo;
     return false;
   }
-  if (at_warp && is_matrix(&at_warp->frame->fn->insts[at_warp->pc]))
+  if (at_warp && is_whole(&at_warp->frame->fn->insts[at_warp->pc]))
     return plumb_trap_at(br, PLUMB_TRAP_DIVERGENT_BARRIER, s->frame, s->pc, (int32_t)s->lanes.lo,
                          "%s needs all lanes of the warp together, and some wait elsewhere", op);
   if (at_warp && !at_barrier)

@@ -40,7 +40,7 @@ void plumb_undef_copy(plumb_block_run *br, plumb_frame *to, plumb_reg result,
 
 static bool is_load(const plumb_inst *origin) {
   return !origin || origin->op == PLUMB_OP_LOAD || origin->op == PLUMB_OP_ATOMIC ||
-         origin->op == PLUMB_OP_SHFL;
+         origin->op == PLUMB_OP_SHFL || origin->op == PLUMB_OP_MATRIX_LOAD;
 }
 
 bool plumb_undef_check(plumb_block_run *br, const plumb_strand *s, plumb_reg r,
