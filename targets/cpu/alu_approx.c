@@ -76,6 +76,28 @@ static double load(const plumb_inst *inst, const void *array, size_t lane) {
   return plumb_dtype_to_double(type, bits);
 }
 
+static inline uint32_t flushed_f32(uint32_t bits, bool flush) {
+  return flush && (bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits;
+}
+
+/* What the general loop below does, with the hardware's conversions. */
+static bool execute_f32(const lanes *x, plumb_approx which) {
+  uint32_t flags = x->inst->flags;
+  bool flush_in = (flags & (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_IN)) != 0;
+  bool flush_out = (flags & (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_OUT)) != 0;
+  bool saturate = (flags & PLUMB_FLAG_SAT) != 0;
+  const uint32_t *a = x->operands[0], *b = x->inst->operands > 1 ? x->operands[1] : NULL;
+  uint32_t *r = x->results[0];
+  for (size_t l = x->lo; l < x->hi; l++) {
+    double v = approximate(which, PLUMB_F32, f32_of(flushed_f32(a[l], flush_in)),
+                           b ? f32_of(flushed_f32(b[l], flush_in)) : 0);
+    if (saturate) v = v > 0 ? (v < 1 ? v : 1) : 0;
+    uint32_t bits = bits_of_f32((float)v);
+    r[l] = isnan(v) ? PLUMB_F32_NAN : flushed_f32(bits, flush_out);
+  }
+  return true;
+}
+
 bool plumb_alu_approx(const lanes *x) {
   const plumb_inst *inst = x->inst;
   plumb_dtype type = (plumb_dtype)inst->type;
@@ -86,6 +108,7 @@ bool plumb_alu_approx(const lanes *x) {
   bool is_f64 = which == PLUMB_APPROX_RCP_FTZ_F64 || which == PLUMB_APPROX_RSQRT_FTZ_F64 ||
                 (which == PLUMB_APPROX_RSQRT && type == PLUMB_F64);
   if (is_f64 || type == PLUMB_F64) return is_f64 && type == PLUMB_F64 && execute_f64(x, which);
+  if (type == PLUMB_F32) return execute_f32(x, which);
   unsigned bytes = plumb_dtype_bytes(type);
   bool flush = (inst->flags & (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_OUT)) != 0;
   for (size_t l = x->lo; l < x->hi; l++) {

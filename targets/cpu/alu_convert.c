@@ -169,6 +169,24 @@ static inline float quiet_f32(float v) {
     return true; \
   } while (0)
 
+/* f32 to f32, which changes a value only by its modifiers: a subnormal is flushed, what is
+ * outside [0, 1] saturates, and a NaN then is +0 (PTX ISA 9.0, 9.7.9.21). The choices are
+ * made on patterns, as above. */
+VECTOR_CLONES
+static void modify_f32(const lanes *x, bool flush, bool saturate) {
+  size_t lo = x->lo, hi = x->hi;
+  uint32_t *r = x->results[0];
+  const uint32_t *a = x->operands[0];
+  const uint32_t one = 0x3f800000u, infinite = 0x7f800000u, sign = 0x80000000u;
+  LANES {
+    uint32_t bits = a[l], magnitude = bits & ~sign;
+    uint32_t kept = magnitude > infinite ? PLUMB_F32_NAN : bits;
+    kept = (flush & (magnitude < 0x00800000u)) ? bits & sign : kept;
+    uint32_t inside = (kept & sign) | (magnitude > infinite) ? 0 : kept > one ? one : kept;
+    r[l] = saturate ? inside : kept;
+  }
+}
+
 VECTOR_CLONES
 static bool float_to_float(const lanes *x, plumb_dtype to, plumb_dtype from) {
   size_t lo = x->lo, hi = x->hi;
@@ -187,6 +205,12 @@ static bool execute_fast(const lanes *x, plumb_dtype to, plumb_dtype from) {
   const plumb_inst *inst = x->inst;
   bool source_signed = (inst->flags & PLUMB_FLAG_SRC_SIGNED) != 0;
   bool result_signed = (inst->flags & PLUMB_FLAG_DST_SIGNED) != 0;
+  bool same_f32 = to == PLUMB_F32 && from == PLUMB_F32 && inst->round == PLUMB_RN;
+  uint32_t others = (uint32_t)MODIFIERS & ~(uint32_t)(PLUMB_FLAG_FTZ | PLUMB_FLAG_SAT);
+  if (same_f32 && !(inst->flags & others)) {
+    modify_f32(x, inst->flags & PLUMB_FLAG_FTZ, inst->flags & PLUMB_FLAG_SAT);
+    return true;
+  }
   if (inst->flags & (uint32_t)MODIFIERS) return false;
   if (!plumb_dtype_is_float(to)) {
     if (!plumb_dtype_is_float(from)) return int_to_int(x, to, from, source_signed);
