@@ -5,22 +5,12 @@
 
 #include "frontends/cuda.h"
 #include "ir/base/parallel.h"
-#include "ir/signature.h"
-#include "lower/lower.h"
-#include "tasks/execute.h"
 #include "tasks/save.h"
-#include "tasks/source.h"
-
-/* One ladder of a side. */
-typedef struct side {
-  const char *name;
-  plumb_ladder *ladder;
-  bool is_reference;
-} side;
+#include "tasks/sides.h"
 
 /* Beside each stage of the report. */
 typedef struct stage_row {
-  const side *side;
+  const plumb_side *side;
   size_t same_as; /* the first row, but the reference's stage 0, that executes this program
                      in the same way; its own index where there is none before */
 } stage_row;
@@ -31,126 +21,15 @@ typedef struct check {
   const plumb_check_options *options;
   plumb_report *report;
   plumb_diag *diag;
-  plumb_call_plan plan;
-  plumb_call_plan candidate_plan; /* of an MLIR function; entry NULL: a kernel is launched */
-  side sides[4];
-  size_t side_count;
+  plumb_sides sides;
   stage_row *rows; /* one a stage of the report */
 } check;
-
-static bool ends_with(const char *text, const char *ending) {
-  size_t n = strlen(text), m = strlen(ending);
-  return n >= m && strcmp(text + n - m, ending) == 0;
-}
 
 static void add_note(check *k, const char *note) {
   plumb_report *r = k->report;
   r->notes =
       plumb_arena_grow(k->arena, r->notes, &r->note_capacity, r->note_count + 1, sizeof *r->notes);
   r->notes[r->note_count++] = note;
-}
-
-/* --- making the ladders --- */
-
-static plumb_lower_options lower_options(check *k, const plumb_task_side *s) {
-  plumb_lower_options o = {.arch = s->arch ? s->arch : "sm_90",
-                           .pipeline = s->pipeline,
-                           .llvm_pipeline = s->llvm_pipeline,
-                           .to_ptx = true};
-  o.libdevice = plumb_cuda_libdevice(k->arena);
-  return o;
-}
-
-static void add_side(check *k, const char *name, plumb_ladder *ladder, bool is_reference) {
-  k->sides[k->side_count++] = (side){name, ladder, is_reference};
-  if (ladder->no_device)
-    add_note(k, plumb_arena_printf(k->arena, "the %s's ladder ends at stage %zu: %s", name,
-                                   ladder->stage_count - 1, ladder->no_device));
-}
-
-static plumb_status make_reference(check *k) {
-  const plumb_task_side *s = &k->task->reference;
-  char *text;
-  size_t length;
-  plumb_stage_kind kind;
-  if (!plumb_stage_kind_from_path(s->source, &kind) || kind != PLUMB_STAGE_MLIR)
-    return plumb_fail(k->diag, PLUMB_UNSUPPORTED, k->task->path, s->source_line, 0,
-                      "reference '%s': references are read from .mlir", s->source);
-  PLUMB_TRY(plumb_file_read(k->arena, s->source, &text, &length, k->diag));
-  PLUMB_TRY(plumb_call_plan_create(k->arena, k->task, s, text, &k->plan, k->diag));
-  plumb_ladder *ladder = plumb_ladder_create(k->arena, "reference");
-  plumb_lower_options options = lower_options(k, s);
-  PLUMB_TRY(plumb_lower_mlir(ladder, s->source, text, length, &options, k->diag));
-  add_side(k, "reference", ladder, true);
-  return PLUMB_OK;
-}
-
-static plumb_status make_nvcc(check *k, const plumb_cuda_options *cuda) {
-  const plumb_task_side *s = &k->task->candidate;
-  char *text;
-  size_t length;
-  plumb_diag problem;
-  plumb_status status = plumb_cuda_to_ptx(k->arena, cuda, s->source, &text, &length, &problem);
-  bool wanted = s->compile_with && strcmp(s->compile_with, "nvcc") == 0;
-  if (status == PLUMB_UNSUPPORTED && !wanted) {
-    add_note(k, plumb_arena_printf(k->arena, "no ladder from nvcc: %s", problem.message));
-    return PLUMB_OK;
-  }
-  plumb_ladder *ladder = plumb_ladder_create(k->arena, "candidate (nvcc)");
-  if (status == PLUMB_OK) {
-    status = plumb_lower_single(ladder, PLUMB_STAGE_PTX, s->source, text, length, &problem);
-    if (status == PLUMB_BAD_INPUT && ladder->stage_count == 0) {
-      plumb_ladder_append(ladder, PLUMB_STAGE_PTX, "nvcc", text, length, NULL, &problem);
-      status = PLUMB_OK;
-    }
-    if (ladder->stage_count) ladder->stages[0].step = "nvcc";
-  }
-  if (status != PLUMB_OK) {
-    if (k->diag) *k->diag = problem;
-    return status;
-  }
-  add_side(k, "candidate (nvcc)", ladder, false);
-  return PLUMB_OK;
-}
-
-static plumb_status make_cuda(check *k) {
-  const plumb_task_side *s = &k->task->candidate;
-  plumb_cuda_options cuda = {.arch = s->arch, .flags = s->flags, .flag_count = s->flag_count};
-  bool only_nvcc = s->compile_with && strcmp(s->compile_with, "nvcc") == 0;
-  char *text;
-  size_t length;
-  if (!only_nvcc) {
-    PLUMB_TRY(plumb_cuda_to_llvm(k->arena, &cuda, s->source, &text, &length, k->diag));
-    plumb_ladder *ladder = plumb_ladder_create(k->arena, "candidate");
-    plumb_lower_options options = lower_options(k, s);
-    PLUMB_TRY(plumb_lower_llvm(ladder, s->source, text, length, &options, k->diag));
-    add_side(k, "candidate", ladder, false);
-  }
-  return make_nvcc(k, &cuda);
-}
-
-static plumb_status make_candidate(check *k) {
-  const plumb_task_side *s = &k->task->candidate;
-  if (ends_with(s->source, ".cu")) return make_cuda(k);
-  char *text;
-  size_t length;
-  plumb_stage_kind kind;
-  PLUMB_TRY(plumb_source_read(k->arena, s->source, &kind, &text, &length, k->diag));
-  plumb_ladder *ladder = plumb_ladder_create(k->arena, "candidate");
-  plumb_lower_options options = lower_options(k, s);
-  bool is_host = false; /* a launch without an entry means the kernel */
-  if (kind == PLUMB_STAGE_MLIR && (s->entry || !s->grid[0].text))
-    PLUMB_TRY(plumb_signature_find(s->source, text, s->entry, &is_host, k->diag));
-  if (is_host) {
-    PLUMB_TRY(plumb_call_plan_create(k->arena, k->task, s, text, &k->candidate_plan, k->diag));
-    PLUMB_TRY(plumb_lower_mlir(ladder, s->source, text, length, &options, k->diag));
-  } else if (kind == PLUMB_STAGE_LLVM) {
-    PLUMB_TRY(plumb_lower_llvm(ladder, s->source, text, length, &options, k->diag));
-  } else {
-    PLUMB_TRY(plumb_lower_single(ladder, kind, s->source, text, length, k->diag));
-  }
-  add_side(k, "candidate", ladder, false);
-  return PLUMB_OK;
 }
 
 /* --- judging --- */
@@ -273,15 +152,15 @@ static bool gave_outputs(const plumb_outcome *o) {
   return o->status == PLUMB_OK && o->trap.kind == PLUMB_TRAP_NONE;
 }
 
-static void execute(const check *k, plumb_arena *scratch, const side *sd, const plumb_stage *stage,
-                    const plumb_case *c, size_t jobs, bool companions, plumb_outcome *out) {
+static void execute(const check *k, plumb_arena *scratch, const plumb_side *sd,
+                    const plumb_stage *stage, const plumb_case *c, size_t jobs, bool companions,
+                    plumb_outcome *out) {
   plumb_run_options options = plumb_run_options_default();
   options.seed = k->options->seed;
   options.jobs = (int)jobs;
   options.companions = companions;
-  if (sd->is_reference || k->candidate_plan.entry)
-    plumb_execute_host(scratch, stage, c, sd->is_reference ? &k->plan : &k->candidate_plan,
-                       &options, out);
+  if (sd->plan)
+    plumb_execute_host(scratch, stage, c, sd->plan, &options, out);
   else
     plumb_execute_kernel(scratch, stage, c, &options, out);
 }
@@ -361,13 +240,13 @@ static plumb_status run_case(check *k, plumb_task_shape shape, size_t fill_index
   plumb_case *c;
   plumb_status status = plumb_case_create(scratch, k->task, shape, fill_index,
                                           k->options->seed + fill_index, &c, k->diag);
-  const plumb_stage *first = &k->sides[0].ladder->stages[0];
+  const plumb_stage *first = &k->sides.items[0].ladder->stages[0];
   if (status == PLUMB_OK && first->program) {
     size_t jobs = k->options->jobs > 0 ? (size_t)k->options->jobs : plumb_core_count();
     bool companions =
         !k->report->accept.tolerance && k->report->accept.level != PLUMB_VERDICT_IDENTICAL;
     plumb_outcome expected;
-    execute(k, scratch, &k->sides[0], first, c, jobs, companions, &expected);
+    execute(k, scratch, &k->sides.items[0], first, c, jobs, companions, &expected);
     if (expected.status == PLUMB_BAD_INPUT) {
       status = expected.status;
       if (k->diag) *k->diag = expected.problem;
@@ -413,8 +292,8 @@ static size_t first_same(const check *k, size_t row) {
 
 static plumb_status list_stages(check *k) {
   plumb_report *r = k->report;
-  for (size_t i = 0; i < k->side_count; i++) {
-    side *sd = &k->sides[i];
+  for (size_t i = 0; i < k->sides.count; i++) {
+    const plumb_side *sd = &k->sides.items[i];
     for (size_t j = 0; j < sd->ladder->stage_count; j++) {
       r->stages = plumb_arena_grow(k->arena, r->stages, &r->stage_capacity, r->stage_count + 1,
                                    sizeof *r->stages);
@@ -432,9 +311,9 @@ static plumb_status list_stages(check *k) {
     }
   }
   k->rows = PLUMB_NEW_ARRAY(k->arena, stage_row, r->stage_count);
-  for (size_t i = 0, n = 0; i < k->side_count; i++)
-    for (size_t j = 0; j < k->sides[i].ladder->stage_count; j++, n++)
-      k->rows[n] = (stage_row){&k->sides[i], first_same(k, n)};
+  for (size_t i = 0, n = 0; i < k->sides.count; i++)
+    for (size_t j = 0; j < k->sides.items[i].ladder->stage_count; j++, n++)
+      k->rows[n] = (stage_row){&k->sides.items[i], first_same(k, n)};
   return PLUMB_OK;
 }
 
@@ -502,8 +381,10 @@ plumb_status plumb_check_run(plumb_arena *arena, const plumb_task *task,
   plumb_task_shape *shapes;
   size_t shape_count;
   PLUMB_TRY(plumb_task_shapes(arena, task, &shapes, &shape_count, diag));
-  PLUMB_TRY(make_reference(&k));
-  PLUMB_TRY(make_candidate(&k));
+  PLUMB_TRY(plumb_sides_make(arena, task, &k.sides, diag));
+  for (size_t i = 0; i < k.sides.count; i++)
+    if (k.sides.items[i].note) add_note(&k, k.sides.items[i].note);
+  if (k.sides.note) add_note(&k, k.sides.note);
   PLUMB_TRY(list_stages(&k));
   size_t runs = fill_runs(task);
   for (size_t i = 0; i < shape_count * runs; i++) {

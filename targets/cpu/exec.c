@@ -19,7 +19,13 @@ uint8_t *plumb_const_lanes(plumb_block_run *br, uint32_t index) {
   uint8_t *lanes = aligned_alloc(64, ((size_t)bytes * br->lanes + 127) / 64 * 64);
   if (!lanes) abort();
   uint64_t bits[2] = {c->bits, c->hi};
-  for (uint32_t l = 0; l < br->lanes; l++) memcpy(lanes + (size_t)l * bytes, bits, bytes);
+  size_t size_bytes = (size_t)bytes * br->lanes, done = bytes;
+  memcpy(lanes, bits, bytes);
+  while (done < size_bytes) { /* what is there once more, so that each copy is a long one */
+    size_t length = done < size_bytes - done ? done : size_bytes - done;
+    memcpy(lanes + done, lanes, length);
+    done += length;
+  }
   br->consts[index] = lanes;
   return lanes;
 }
