@@ -17,12 +17,12 @@ static bool scalar_part(const char *text, unsigned *out) {
 static bool simd_part(const char *text, unsigned lanes, unsigned fallback, uint16_t *out) {
   *out = (uint16_t)fallback;
   if (!text) return true;
-  if (text[0] != (lanes == 2 ? 'h' : 'b') || strlen(text) != lanes + 1) return false;
+  if (text[0] != (lanes == 2 ? 'h' : 'b') || strlen(text) != (size_t)lanes + 1) return false;
   *out = 0;
   for (unsigned i = 0; i < lanes; i++) {
     unsigned digit = (unsigned)(text[1 + i] - '0');
     if (digit >= 2 * lanes) return false;
-    *out = (uint16_t)(*out << 3 | digit);
+    *out = (uint16_t)((unsigned)*out << 3 | digit);
   }
   return true;
 }
