@@ -94,9 +94,7 @@ static plumb_verdict match(plumb_dtype type, uint64_t e, uint64_t a, const plumb
 
 static bool is_written(plumb_dtype type, const unsigned char *initialised, size_t index) {
   unsigned bytes = plumb_dtype_bytes(type);
-  for (unsigned b = 0; initialised && b < bytes; b++)
-    if (!initialised[index * bytes + b]) return false;
-  return true;
+  return !initialised || !memchr(initialised + index * bytes, 0, bytes);
 }
 
 /* Elements from `index` on that are the same bits and initialised on both sides, looked at

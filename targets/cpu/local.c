@@ -11,6 +11,11 @@ uint8_t *plumb_local_granule(const plumb_block_run *br, uint8_t *of, uint32_t la
   return of + ((off >> 3) * br->lanes + lane) * 8 + (off & 7);
 }
 
+/* The granules that hold byte `off`, from `lane` on. */
+static uint64_t *granules(const plumb_block_run *br, uint8_t *of, uint32_t lane, uint64_t off) {
+  return (uint64_t *)(void *)plumb_local_granule(br, of, lane, off & ~7ull);
+}
+
 bool plumb_local_reserve(plumb_block_run *br, const plumb_strand *s, uint64_t bytes) {
   if (bytes <= br->local_bytes) return true;
   uint64_t limit = br->grid->host ? MAX_LOCAL_HOST_BYTES : MAX_LOCAL_KERNEL_BYTES;
@@ -45,53 +50,99 @@ void plumb_local_forget(plumb_block_run *br, const plumb_lanes *on, uint64_t fro
       *plumb_local_granule(br, br->local_state, list[i], off) = PLUMB_BYTE_UNINITIALISED;
 }
 
-#define MOVE(TYPE) \
-  for (uint32_t i = 0; i < on->count; i++) { \
-    if (write) { \
-      changed |= memcmp(data + (size_t)i * 8, from + i * sizeof(TYPE), sizeof(TYPE)) != 0; \
-      memcpy(data + (size_t)i * 8, from + i * sizeof(TYPE), sizeof(TYPE)); \
-      memset(state + (size_t)i * 8, PLUMB_BYTE_INITIALISED, sizeof(TYPE)); \
-    } else { \
-      memcpy(to + i * sizeof(TYPE), data + (size_t)i * 8, sizeof(TYPE)); \
+/* What an element covers of its granule, one byte of ones for each of its bytes. Lanes'
+ * granules follow each other, so the loops below are over whole words. */
+typedef struct part {
+  uint64_t mask;
+  unsigned shift; /* of the element's low bit in the granule */
+} part;
+
+static part part_of(uint64_t offset, unsigned bytes) {
+  part p = {UINT64_MAX >> (64 - 8 * bytes), 8 * (unsigned)(offset & 7)};
+  p.mask <<= p.shift;
+  return p;
+}
+
+PLUMB_CLONES
+static uint64_t not_initialised(const uint64_t *state, uint32_t count, uint64_t mask) {
+  uint64_t differs = 0;
+  for (uint32_t i = 0; i < count; i++) differs |= (state[i] ^ PLUMB_STATE_ONES) & mask;
+  return differs;
+}
+
+#define LOOPS(TYPE) \
+  PLUMB_CLONES \
+  static void read_##TYPE(TYPE *to, const uint64_t *data, uint32_t count, part p) { \
+    for (uint32_t i = 0; i < count; i++) to[i] = (TYPE)(data[i] >> p.shift); \
+  } \
+  PLUMB_CLONES \
+  static uint64_t write_##TYPE(const TYPE *from, uint64_t *data, uint64_t *state, uint32_t count, \
+                               part p) { \
+    uint64_t changed = 0; \
+    for (uint32_t i = 0; i < count; i++) { \
+      uint64_t word = (data[i] & ~p.mask) | (uint64_t)from[i] << p.shift; \
+      changed |= word ^ data[i]; \
+      data[i] = word; \
+      state[i] = (state[i] & ~p.mask) | (PLUMB_STATE_ONES & p.mask); \
     } \
+    return changed; \
   }
+LOOPS(uint8_t)
+LOOPS(uint16_t)
+LOOPS(uint32_t)
+LOOPS(uint64_t)
+
+#define MOVE(TYPE) \
+  if (write) \
+    changed = write_##TYPE((const TYPE *)from, data, state, on->count, p); \
+  else \
+    read_##TYPE((TYPE *)to, data, on->count, p)
 
 static void move_element(plumb_block_run *br, plumb_frame *f, const plumb_lanes *on, plumb_reg r,
                          unsigned bytes, uint64_t offset, bool write) {
-  uint8_t *data = plumb_local_granule(br, br->local, on->lo, offset), *to = NULL;
-  uint8_t *state = plumb_local_granule(br, br->local_state, on->lo, offset);
-  const uint8_t *from = NULL;
-  bool changed = false;
+  uint64_t *data = granules(br, br->local, on->lo, offset);
+  uint64_t *state = granules(br, br->local_state, on->lo, offset);
+  part p = part_of(offset, bytes);
+  const void *from = NULL;
+  void *to = NULL;
+  uint64_t changed = 0;
   if (write)
     from = plumb_operand(br, f, r) + (size_t)on->lo * bytes;
   else
     to = plumb_reg_lanes(br, f, r) + (size_t)on->lo * bytes;
   switch (bytes) {
     case 1:
-      MOVE(uint8_t)
+      MOVE(uint8_t);
       break;
     case 2:
-      MOVE(uint16_t)
+      MOVE(uint16_t);
       break;
     case 4:
-      MOVE(uint32_t)
+      MOVE(uint32_t);
       break;
     default:
-      MOVE(uint64_t)
+      MOVE(uint64_t);
   }
   if (changed) br->changes++;
+}
+
+/* Not zero if a lane's local memory ends before `end`. */
+PLUMB_CLONES
+static uint64_t ends_before(const uint64_t *top, uint32_t count, uint64_t end) {
+  uint64_t before = 0;
+  for (uint32_t i = 0; i < count; i++) before |= end > top[i] ? UINT64_MAX : 0;
+  return before;
 }
 
 bool plumb_local_move(plumb_block_run *br, plumb_frame *f, const plumb_lanes *on,
                       const plumb_reg *regs, uint32_t elements, unsigned bytes, uint64_t offset,
                       bool write) {
   uint64_t end = offset + (uint64_t)elements * bytes;
-  bool bad = offset < PLUMB_LOCAL_BASE || end < offset;
-  for (uint32_t l = on->lo; l < on->hi; l++) bad |= end > br->local_top[l];
+  bool bad = offset < PLUMB_LOCAL_BASE || end < offset || offset % bytes != 0;
+  bad |= ends_before(br->local_top + on->lo, on->count, end) != 0;
   for (uint64_t at = offset; !write && !bad && at < end; at += bytes) {
-    const uint8_t *state = plumb_local_granule(br, br->local_state, on->lo, at);
-    for (uint32_t i = 0; i < on->count; i++)
-      bad |= !plumb_state_is_initialised(state + (size_t)i * 8, bytes);
+    const uint64_t *state = granules(br, br->local_state, on->lo, at);
+    bad = not_initialised(state, on->count, part_of(at, bytes).mask) != 0;
   }
   for (uint32_t e = 0; !bad && e < elements; e++)
     move_element(br, f, on, regs[e], bytes, offset + (uint64_t)e * bytes, write);

@@ -34,6 +34,7 @@ static inline unsigned plumb_window_of(uint64_t address) {
 
 /* What a byte of a state map says. */
 enum { PLUMB_BYTE_UNINITIALISED = 0, PLUMB_BYTE_INITIALISED = 1, PLUMB_BYTE_GAP = 2 };
+#define PLUMB_STATE_ONES 0x0101010101010101ull /* eight bytes that are initialised */
 
 #define PLUMB_MAX_ALLOCATION_BYTES ((1ull << 32) - (1ull << 16))
 #define PLUMB_MAX_MACHINE_BYTES (48ull << 30)

@@ -1,8 +1,6 @@
 /* The initialised map: what loads find there and stores leave there (see access.h). */
 #include "targets/cpu/access.h"
 
-#define STATE_ONES 0x0101010101010101ull
-
 /* Zero if all bytes have the state of the first 8. */
 PLUMB_CLONES
 static uint64_t state_differs(const uint8_t *state, uint64_t words, uint64_t expected) {
@@ -18,13 +16,13 @@ static uint64_t state_differs(const uint8_t *state, uint64_t words, uint64_t exp
 bool plumb_state_is_initialised(const uint8_t *state, uint64_t size_bytes) {
   uint64_t i = 0, differs = 0;
   if (size_bytes >= 64) {
-    differs = state_differs(state, size_bytes / 8, STATE_ONES);
+    differs = state_differs(state, size_bytes / 8, PLUMB_STATE_ONES);
     i = size_bytes / 8 * 8;
   }
   for (; i + 8 <= size_bytes; i += 8) {
     uint64_t word;
     memcpy(&word, state + i, 8);
-    differs |= word ^ STATE_ONES;
+    differs |= word ^ PLUMB_STATE_ONES;
   }
   for (; i < size_bytes; i++) differs |= state[i] ^ PLUMB_BYTE_INITIALISED;
   return differs == 0;
@@ -39,7 +37,7 @@ bool plumb_access_is_initialised(const plumb_block_run *br, const plumb_access *
     for (uint32_t i = 0; i < fp->stretches; i++) {
       uint32_t word;
       memcpy(&word, state + fp->first + i * fp->pitch, 4);
-      differs |= word ^ (uint32_t)STATE_ONES;
+      differs |= word ^ (uint32_t)PLUMB_STATE_ONES;
     }
   } else if (a->by_rows) {
     for (uint32_t i = 0; i < fp->stretches; i++)
@@ -48,7 +46,7 @@ bool plumb_access_is_initialised(const plumb_block_run *br, const plumb_access *
     for (uint32_t i = 0; i < a->on->count; i++) {
       uint32_t word;
       memcpy(&word, state + br->offsets[i], 4);
-      differs |= word ^ (uint32_t)STATE_ONES;
+      differs |= word ^ (uint32_t)PLUMB_STATE_ONES;
     }
   } else {
     for (uint32_t i = 0; i < a->on->count; i++)
@@ -96,7 +94,7 @@ static void store_undefined(plumb_block_run *br, const plumb_access *a) {
 
 void plumb_access_store_states(plumb_block_run *br, const plumb_access *a) {
   const plumb_footprint *fp = &a->rows;
-  const uint32_t ones = (uint32_t)STATE_ONES;
+  const uint32_t ones = (uint32_t)PLUMB_STATE_ONES;
   uint8_t *state = a->view.state;
   if (a->view.allocation && !plumb_allocation_tracks(a->view.allocation)) return;
   if (br->undef) {
