@@ -202,6 +202,12 @@ bool driver_attribute(const driver_device *d, int attribute, int *out) {
     case 106:
       *out = a->blocks;
       return true;
+    case 108: /* L2 bytes that may be set aside, and a window of addresses for them */
+      *out = a->arch >= 80 ? a->l2_kib * 768 : 0;
+      return true;
+    case 109:
+      *out = a->arch >= 80 ? 128 << 20 : 0;
+      return true;
     case 111: /* shared bytes that a block's system part takes */
       *out = a->arch >= 80 ? 1024 : 0;
       return true;

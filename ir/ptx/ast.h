@@ -53,6 +53,7 @@ typedef struct ptx_operand {
   const char *name; /* NAME */
   const char *part; /* a.h1, [a].unified: what follows the dot, or NULL */
   uint64_t value;   /* INT and float bits; NAME and ADDRESS: added offset */
+  uint64_t index;   /* NAME: a[3], in elements of the variable */
   struct ptx_operand *items;
   size_t count;
 } ptx_operand;

@@ -78,7 +78,9 @@ static plumb_status add_global(ptx_decoder *d, const ptx_variable *v, const char
   g->external = v->external && !g->dynamic;
   g->weak = v->is_weak;
   g->zeroed = v->space != PTX_SHARED;
-  ptx_symbol_add(d, PTX_SYMBOL_GLOBAL, v->scope, v->name)->value = index;
+  ptx_symbol *symbol = ptx_symbol_add(d, PTX_SYMBOL_GLOBAL, v->scope, v->name);
+  symbol->value = index;
+  symbol->variable = v;
   return v->init_count ? initialise(d, v, g) : PLUMB_OK;
 }
 

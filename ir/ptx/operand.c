@@ -279,14 +279,18 @@ static plumb_reg name_value(ptx_decoder *d, const ptx_operand *o, plumb_dtype *o
     *out_type = plumb_reg_type(d->f, s->reg);
     if (index == 0 && s->variable && s->variable->vector > 1 && !strchr(o->name, '.'))
       d->unknown = true;
+    if (o->index) d->unknown = true;
     if (!o->value) return s->reg + index;
     return plumb_build2(&d->b, PLUMB_OP_ADD, *out_type, s->reg + index,
                         ptx_const(d, *out_type, o->value));
   }
   plumb_reg r = symbol_address(d, s);
-  if (r == PLUMB_NO_REG) d->unknown = true;
-  if (r != PLUMB_NO_REG && o->value)
-    r = plumb_build2(&d->b, PLUMB_OP_ADD, PLUMB_I64, r, ptx_const(d, PLUMB_I64, o->value));
+  if (r == PLUMB_NO_REG || (o->index && !s->variable)) d->unknown = true;
+  uint64_t offset = o->value;
+  if (o->index && s->variable)
+    offset += o->index * ptx_type_bytes(s->variable->type) * s->variable->vector;
+  if (r != PLUMB_NO_REG && offset)
+    r = plumb_build2(&d->b, PLUMB_OP_ADD, PLUMB_I64, r, ptx_const(d, PLUMB_I64, offset));
   return r;
 }
 

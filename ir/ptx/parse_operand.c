@@ -69,6 +69,12 @@ static plumb_status named(ptx_parser *p, ptx_operand *out) {
   out->name = ptx_parser_text(p);
   PLUMB_TRY(ptx_parser_advance(p));
   PLUMB_TRY(part(p, out));
+  if (ptx_parser_at(p, '[') && p->token.adjacent) { /* an element of an array (6.4.2) */
+    PLUMB_TRY(ptx_parser_advance(p));
+    PLUMB_TRY(ptx_parser_constant(p, &out->index));
+    if (!ptx_parser_at(p, ']')) return ptx_parser_fail(p, "`]`");
+    PLUMB_TRY(ptx_parser_advance(p));
+  }
   while (ptx_parser_at(p, '+') || ptx_parser_at(p, '-')) {
     bool minus = ptx_parser_at(p, '-');
     PLUMB_TRY(ptx_parser_advance(p));

@@ -41,6 +41,8 @@ static const row rows[] = {
     {"ld.global.s8 %r1, [%d1+4];", "load.i8 cvt.i32!src_signed!dst_signed"},
     {"ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%d1];", "load.f32!nc"},
     {"ld.param.u64 %d1, [a];", "load.i64"},
+    {"mov.u64 %d1, s[0];", "address.i64 mov.i64"},
+    {"mov.u64 %d1, s[12];", "address.i64 add.i64 mov.i64"},
     {"st.shared.b32 [s+8], %r1;", "address.i64 store.i32"},
     {"st.release.gpu.global.u32 [%d1], %r1;", "store.i32!release!gpu"},
     {"atom.global.add.u32 %r1, [%d1], 1;", "atomic.i32!relaxed!gpu"},
