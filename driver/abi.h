@@ -95,14 +95,15 @@ typedef struct abi_memset {
   size_t width, height;
 } abi_memset;
 
+typedef union abi_launch_attribute_value {
+  char bytes[64];
+  int cooperative, priority;
+  unsigned cluster[3];
+} abi_launch_attribute_value;
 typedef struct abi_launch_attribute {
   unsigned id;
   char pad[4];
-  union {
-    char bytes[64];
-    int cooperative;
-    unsigned cluster[3];
-  } value;
+  abi_launch_attribute_value value;
 } abi_launch_attribute;
 enum { ABI_ATTRIBUTE_COOPERATIVE = 2, ABI_ATTRIBUTE_CLUSTER = 4, ABI_ATTRIBUTE_PRIORITY = 8 };
 

@@ -356,3 +356,5 @@ EXPORT int cudaGetDriverEntryPoint(const char *name, void **out, unsigned long l
                                    int *out_status) {
   return cudaGetDriverEntryPointByVersion(name, out, VERSION, flags, out_status);
 }
+PER_THREAD(cudaGetDriverEntryPoint, _ptsz);
+PER_THREAD(cudaGetDriverEntryPointByVersion, _ptsz);

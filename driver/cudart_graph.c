@@ -270,6 +270,37 @@ EXPORT int cudaGraphAddDependencies(void *graph, void *const *from, void *const 
   }
   return DRIVER_OK;
 }
+EXPORT int cudaGraphNodeGetDependentNodes(void *node, void **nodes, void *edges, size_t *count) {
+  RUNTIME_CALL;
+  driver_node *n = node_of(node);
+  (void)edges;
+  if (!n) return cudart_done(DRIVER_INVALID_VALUE);
+  driver_graph *g = n->graph;
+  driver_node **dependent = malloc((g->node_count + 1) * sizeof *dependent);
+  if (!dependent) return cudart_done(DRIVER_OUT_OF_MEMORY);
+  size_t found = 0;
+  for (size_t i = 0; i < g->node_count; i++)
+    for (size_t k = 0; k < g->nodes[i]->need_count; k++)
+      if (g->nodes[i]->needs[k] == n) dependent[found++] = g->nodes[i];
+  int error = list(nodes, count, dependent, found);
+  free(dependent);
+  return error;
+}
+EXPORT int cudaGraphRemoveDependencies(void *graph, void *const *from, void *const *to,
+                                       const void *edges, size_t count) {
+  RUNTIME_CALL;
+  (void)edges;
+  if (!graph_of(graph)) return cudart_done(DRIVER_INVALID_VALUE);
+  for (size_t i = 0; i < count; i++) {
+    driver_node *n = node_of(to[i]);
+    size_t kept = 0;
+    for (size_t k = 0; n && k < n->need_count; k++)
+      if (n->needs[k] != from[i]) n->needs[kept++] = n->needs[k];
+    if (!n || kept == n->need_count) return cudart_done(DRIVER_INVALID_VALUE);
+    n->need_count = kept;
+  }
+  return DRIVER_OK;
+}
 EXPORT int cudaGraphDestroyNode(void *node) {
   RUNTIME_CALL;
   driver_node *n = node_of(node);
@@ -356,6 +387,14 @@ EXPORT int cudaGraphExecMemsetNodeSetParams(void *exec, void *node, const abi_me
   int error = fill_operation(p, &op);
   return replace(in_exec(exec, node), error, &op);
 }
+EXPORT int cudaGraphHostNodeSetParams(void *node, const abi_host_node *p) {
+  RUNTIME_CALL;
+  driver_operation op = {.kind = DRIVER_HOST};
+  if (!p || !p->function) return cudart_done(DRIVER_INVALID_VALUE);
+  op.host = p->function;
+  op.user = p->user;
+  return replace(node_of(node), DRIVER_OK, &op);
+}
 EXPORT int cudaGraphExecHostNodeSetParams(void *exec, void *node, const abi_host_node *p) {
   RUNTIME_CALL;
   driver_operation op = {.kind = DRIVER_HOST};
@@ -431,6 +470,7 @@ EXPORT int cudaGraphLaunch(void *exec, void *stream) {
   driver_operation op = {.kind = DRIVER_CHILD, .child = driver_graph_clone(e->graph)};
   return cudart_done(driver_submit(device, s, &op));
 }
+PER_THREAD(cudaGraphInstantiateWithParams, _ptsz);
 PER_THREAD(cudaGraphLaunch, _ptsz);
 PER_THREAD(cudaGraphUpload, _ptsz);
 

@@ -45,6 +45,9 @@ EXPORT void __cudaRegisterManagedVar(void **handle, void **pointer, char *addres
   (void)address, (void)ext, (void)constant, (void)global;
   driver_binary_add_variable((driver_binary *)handle, pointer, name, bytes, pointer);
 }
+EXPORT void __cudaRegisterHostVar(void **handle, const char *name, char *host, size_t bytes) {
+  (void)handle, (void)name, (void)host, (void)bytes; /* for the debugger */
+}
 
 /* --- launches --- */
 
@@ -291,5 +294,12 @@ EXPORT int cudaLibraryGetKernelCount(unsigned *count, void *library) {
   driver_module *m = driver_handle_get(library, DRIVER_KIND_MODULE);
   if (!m || !count) return cudart_done(DRIVER_INVALID_VALUE);
   *count = (unsigned)m->function_count;
+  return DRIVER_OK;
+}
+EXPORT int cudaLibraryEnumerateKernels(void **kernels, unsigned count, void *library) {
+  RUNTIME_CALL;
+  driver_module *m = driver_handle_get(library, DRIVER_KIND_MODULE);
+  if (!m || !kernels) return cudart_done(DRIVER_INVALID_VALUE);
+  for (unsigned i = 0; i < count && i < m->function_count; i++) kernels[i] = &m->functions[i];
   return DRIVER_OK;
 }

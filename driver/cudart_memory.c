@@ -287,6 +287,10 @@ EXPORT int cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size
   return cudaMemcpyFromSymbolAsync(to, symbol, bytes, offset, kind, NULL);
 }
 
+EXPORT abi_channel_desc cudaCreateChannelDesc(int x, int y, int z, int w, int kind) {
+  return (abi_channel_desc){x, y, z, w, kind};
+}
+
 /* --- managed memory: it is where both sides reach it --- */
 
 EXPORT int cudaMemPrefetchAsync(const void *pointer, size_t bytes, abi_location location,

@@ -86,6 +86,14 @@ EXPORT int cudaStreamSetAttribute(void *stream, int attribute, const void *value
   (void)s;
   return DRIVER_OK;
 }
+EXPORT int cudaStreamGetAttribute(void *stream, int attribute, abi_launch_attribute_value *value) {
+  RUNTIME_CALL;
+  STREAM(s);
+  if (!value) return cudart_done(DRIVER_INVALID_VALUE);
+  memset(value, 0, sizeof *value);
+  if (attribute == ABI_ATTRIBUTE_PRIORITY) value->priority = s->priority;
+  return DRIVER_OK;
+}
 EXPORT int cudaStreamCopyAttributes(void *to, void *from) {
   RUNTIME_CALL;
   return cudart_done(driver_stream_of(to) && driver_stream_of(from) ? DRIVER_OK
@@ -228,3 +236,6 @@ PER_THREAD(cudaStreamEndCapture, _ptsz);
 PER_THREAD(cudaStreamIsCapturing, _ptsz);
 PER_THREAD(cudaStreamGetCaptureInfo, _ptsz);
 PER_THREAD(cudaStreamSetAttribute, _ptsz);
+PER_THREAD(cudaStreamGetAttribute, _ptsz);
+PER_THREAD(cudaStreamCopyAttributes, _ptsz);
+PER_THREAD(cudaStreamGetDevice, _ptsz);

@@ -1,7 +1,6 @@
 #include "driver/ptx_run.h"
 
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,11 +101,6 @@ static uint64_t mapped_after(uint64_t address) {
 
 static uint64_t length_at(uint64_t address) {
   uint64_t most = (1ull << 32) - (1ull << 20), bytes = mapped_after(address);
-  const char *reading = getenv("PLUMB_PTX_RUN");
-  if (bytes && reading && strcmp(reading, "malloc") == 0) {
-    uint64_t usable = malloc_usable_size((void *)(uintptr_t)address);
-    if (usable < bytes) bytes = usable;
-  }
   return bytes < most ? bytes : most;
 }
 
