@@ -7,7 +7,7 @@
 
 /* --- the accesses of a finished block --- */
 
-static void add_interval(plumb_intervals *list, const plumb_interval *item) {
+void plumb_intervals_add(plumb_intervals *list, const plumb_interval *item) {
   if (list->count == list->capacity) {
     list->capacity = list->capacity ? list->capacity * 2 : 1024;
     list->items = realloc(list->items, list->capacity * sizeof *list->items);
@@ -44,13 +44,13 @@ static void add_units(plumb_block_run *br, plumb_intervals *list, const plumb_ra
                            .who = (uint16_t)who_of(tag0),
                            .step = linear,
                            .how = (uint8_t)(kind | strong)};
-    add_interval(list, &run);
+    plumb_intervals_add(list, &run);
     return;
   }
   for (size_t i = first; i < end; i++) {
     uint32_t tag = low(tags[i]), pc = (uint32_t)(tags[i] >> 32);
     if (time_of(tag) < br->race->start) {
-      if (run.size_bytes) add_interval(list, &run);
+      if (run.size_bytes) plumb_intervals_add(list, &run);
       run.size_bytes = 0;
       continue;
     }
@@ -64,7 +64,7 @@ static void add_units(plumb_block_run *br, plumb_intervals *list, const plumb_ra
       run.size_bytes += unit_bytes;
       continue;
     }
-    if (run.size_bytes) add_interval(list, &run);
+    if (run.size_bytes) plumb_intervals_add(list, &run);
     run = (plumb_interval){.address = start + i * unit_bytes,
                            .block = br->index,
                            .size_bytes = unit_bytes,
@@ -72,7 +72,7 @@ static void add_units(plumb_block_run *br, plumb_intervals *list, const plumb_ra
                            .who = (uint16_t)who_of(tag),
                            .how = (uint8_t)how};
   }
-  if (run.size_bytes) add_interval(list, &run);
+  if (run.size_bytes) plumb_intervals_add(list, &run);
 }
 
 /* Only the groups of words that were touched. */
@@ -94,20 +94,19 @@ bool plumb_race_end(plumb_block_run *br) {
     if (r) plumb_race_release(&r->pages);
     return true;
   }
-  plumb_intervals own = {0};
-  for (size_t i = 0; i < r->pages.capacity; i++) {
+  plumb_intervals *own = &r->own;
+  own->count = 0;
+  plumb_trail_end(br, own);
+  for (size_t i = 0; r->pages.count && i < r->pages.capacity; i++) {
     const plumb_race_page *p = r->pages.slots[i];
     if (!p) continue;
-    add_page(br, &own, p, p->write, PLUMB_TOUCH_WRITE);
-    add_page(br, &own, p, p->read, PLUMB_TOUCH_READ);
+    add_page(br, own, p, p->write, PLUMB_TOUCH_WRITE);
+    add_page(br, own, p, p->read, PLUMB_TOUCH_READ);
   }
   plumb_race_release(&r->pages);
-  memset(r->cache, 0, sizeof r->cache);
   pthread_mutex_lock(&br->run->lock);
-  plumb_intervals *all = br->grid->intervals;
-  for (size_t i = 0; i < own.count; i++) add_interval(all, &own.items[i]);
+  for (size_t i = 0; i < own->count; i++) plumb_intervals_add(br->grid->intervals, &own->items[i]);
   pthread_mutex_unlock(&br->run->lock);
-  free(own.items);
   return true;
 }
 
@@ -176,9 +175,33 @@ static void report_blocks(plumb_grid *g, const plumb_interval *a, const plumb_in
            (long long)t->block2[1], (long long)t->block2[2]);
 }
 
+static bool is_among(const uint64_t *list, size_t count, uint64_t value) {
+  for (size_t i = 0; i < count; i++)
+    if (list[i] == value) return true;
+  return false;
+}
+
+/* Reads of allocations that no block writes conflict with nothing, and are most of all. */
+static void drop_unwritten(plumb_intervals *all) {
+  enum { MOST = 64 };
+  uint64_t written[MOST];
+  size_t count = 0, kept = 0;
+  for (size_t i = 0; i < all->count; i++) {
+    if (!(all->items[i].how & PLUMB_TOUCH_WRITE)) continue;
+    if (is_among(written, count, all->items[i].address >> 32)) continue;
+    if (count == MOST) return;
+    written[count++] = all->items[i].address >> 32;
+  }
+  for (size_t i = 0; i < all->count; i++)
+    if (is_among(written, count, all->items[i].address >> 32)) all->items[kept++] = all->items[i];
+  all->count = kept;
+}
+
 void plumb_race_finish(plumb_grid *g) {
   plumb_intervals *all = g->intervals;
-  if (!all || all->count < 2 || g->run->trap.kind != PLUMB_TRAP_NONE) return;
+  if (!all || g->run->trap.kind != PLUMB_TRAP_NONE) return;
+  drop_unwritten(all);
+  if (all->count < 2) return;
   qsort(all->items, all->count, sizeof *all->items, by_address);
   reach reaches[4] = {{0}}; /* by how */
   for (size_t i = 0; i < all->count; i++) {

@@ -333,6 +333,7 @@ bool plumb_race_touch(plumb_block_run *br, const plumb_strand *s, const uint16_t
   if (br->async && !plumb_async_allows(br, s, list, count, window, base, offsets, size_bytes, how))
     return false;
   if (window == PLUMB_WINDOW_SHARED) base = plumb_race_shared(br, base, &window);
+  if (window == PLUMB_WINDOW_GLOBAL) plumb_trail_to_tags(br);
   plumb_touch t = plumb_race_touch_of(br, s, how);
   if (size_bytes == 4 && ((base + offsets[0]) & 3) == 0)
     return touch_words(&t, list, count, window == PLUMB_WINDOW_SHARED, base, offsets);
@@ -381,6 +382,7 @@ void plumb_race_destroy(plumb_block_run *br) {
   if (!r) return;
   forget_clocks(br);
   plumb_page_table_destroy(&r->pages);
+  free(r->own.items);
   free(r->shared.write);
   free(r->shared.read);
   free(r);
@@ -402,4 +404,5 @@ void plumb_race_begin(plumb_block_run *br) {
   r->time++;
   r->start = r->floor = r->time;
   memset(r->warp_floor, 0, sizeof r->warp_floor);
+  plumb_trail_begin(br);
 }

@@ -12,7 +12,7 @@
 #ifndef PLUMB_TARGETS_CPU_RACE_H
 #define PLUMB_TARGETS_CPU_RACE_H
 
-#include "targets/cpu/exec.h"
+#include "targets/cpu/footprint.h"
 
 /* What is known of one block: its accesses before `floor`, and of single lanes more. */
 typedef struct plumb_clock_entry {
@@ -65,25 +65,6 @@ typedef struct plumb_lane_clocks {
   bool seen_acquired;
 } plumb_lane_clocks;
 
-struct plumb_race {
-  uint32_t time, start; /* start: the block's first time; older tags are stale */
-  uint32_t floor;
-  uint32_t warp_floor[PLUMB_MAX_WARPS];
-  plumb_race_page shared; /* one page of the window's whole size */
-  size_t shared_words;
-  plumb_page_table pages; /* global memory, unless the grid keeps them online */
-  plumb_race_page *cache[64];
-  plumb_lane_clocks *clocks; /* a lane; NULL until a fence or a partial barrier */
-  plumb_clock block_clock;   /* known by all lanes */
-  plumb_clock_map published; /* shared memory */
-};
-
-/* Kept by an ordered grid: tags of all its blocks, checked while they run. */
-typedef struct plumb_online {
-  plumb_page_table pages;
-  plumb_clock_map published;
-} plumb_online;
-
 typedef struct plumb_interval {
   uint64_t address;
   uint64_t block;
@@ -97,6 +78,52 @@ typedef struct plumb_intervals {
   plumb_interval *items;
   size_t count, capacity;
 } plumb_intervals;
+void plumb_intervals_add(plumb_intervals *list, const plumb_interval *item);
+
+/* A regular access: `rows` are at absolute addresses, from lane `lane` on, each lane
+ * touching size_bytes. Where several lanes touch the same bytes, `reach` is the distance of
+ * the highest from the lowest. A loop repeats it `stride` further on. */
+typedef struct plumb_track {
+  plumb_footprint rows;
+  uint64_t size_bytes;
+  uint64_t low, high; /* all of it lies in [low, high) */
+  uint64_t stride;
+  uint32_t repeats;
+  uint32_t lane, reach, time, pc;
+  bool write;
+} plumb_track;
+
+#define PLUMB_MAX_TRACKS 64u
+typedef struct plumb_tracks {
+  plumb_track items[PLUMB_MAX_TRACKS];
+  uint32_t count;
+} plumb_tracks;
+typedef struct plumb_trail {
+  plumb_tracks fresh, old; /* not before the floor, which was `floor`; before it */
+  uint32_t floor;
+  bool tagged; /* tags hold everything, the tracks nothing */
+} plumb_trail;
+
+struct plumb_race {
+  uint32_t time, start; /* start: the block's first time; older tags are stale */
+  uint32_t floor;
+  uint32_t warp_floor[PLUMB_MAX_WARPS];
+  plumb_race_page shared; /* one page of the window's whole size */
+  size_t shared_words;
+  plumb_trail trail;      /* global memory */
+  plumb_page_table pages; /* the same, unless the grid keeps them online */
+  plumb_race_page *cache[64];
+  plumb_intervals own;       /* room for the accesses of one block */
+  plumb_lane_clocks *clocks; /* a lane; NULL until a fence or a partial barrier */
+  plumb_clock block_clock;   /* known by all lanes */
+  plumb_clock_map published; /* shared memory */
+};
+
+/* Kept by an ordered grid: tags of all its blocks, checked while they run. */
+typedef struct plumb_online {
+  plumb_page_table pages;
+  plumb_clock_map published;
+} plumb_online;
 
 static inline uint32_t low(uint64_t tag) {
   return (uint32_t)tag;
@@ -121,6 +148,19 @@ plumb_touch plumb_race_touch_of(plumb_block_run *br, const plumb_strand *s, unsi
 /* The page of a global address. */
 plumb_race_page *plumb_race_page_find(plumb_block_run *br, uint64_t address);
 #define PLUMB_NO_SHIFT 31u
+/* Lanes `first` to `last`, or some of them and at least these two. */
+uint32_t plumb_who_between(uint32_t first, uint32_t last);
+/* Notes an access as tags; false if lane by lane has to decide (see footprint.h). */
+bool plumb_race_tag_rows(const plumb_touch *t, const plumb_track *a, bool shared);
+
+/* --- trail.c --- */
+
+void plumb_trail_begin(plumb_block_run *br); /* a fresh block */
+/* False if it cannot be seen that the access is in order, or if there are too many. */
+bool plumb_trail_add(plumb_race *r, const plumb_track *a);
+/* From now on tags are kept. */
+void plumb_trail_to_tags(plumb_block_run *br);
+void plumb_trail_end(const plumb_block_run *br, plumb_intervals *out);
 
 /* Nonzero if any of n words was touched since the floor. */
 uint64_t plumb_race_busy(const uint64_t *w, const uint64_t *r, uint32_t n, uint32_t floor);

@@ -2,7 +2,6 @@
  * touching its lanes one by one (race.c), and where that is not plain to see it says so
  * and leaves it to race.c. Strong accesses, ordered grids, clusters and kernels with
  * asynchronous copies are left to race.c too. */
-#include "targets/cpu/footprint.h"
 #include "targets/cpu/race.h"
 
 /* Tags of consecutive units (words or bytes). Unit i is touched by lane + (i >> shift)
@@ -40,8 +39,7 @@ static uint32_t warp_of(uint32_t who) {
   return who < PLUMB_WHO_WARP ? who / PLUMB_WARP_LANES : who - PLUMB_WHO_WARP;
 }
 
-/* Lanes `first` to `last`, or some of them and at least these two. */
-static uint32_t who_between(uint32_t first, uint32_t last) {
+uint32_t plumb_who_between(uint32_t first, uint32_t last) {
   if (first == last) return first;
   uint32_t warp = first / PLUMB_WARP_LANES;
   return warp == last / PLUMB_WARP_LANES ? PLUMB_WHO_WARP + warp : PLUMB_WHO_MANY;
@@ -64,7 +62,7 @@ static inline bool touch_one(const plumb_touch *t, uint64_t *write, uint64_t *re
     *write = t->pc | (uint64_t)first << PLUMB_TAG_TIME_BITS | t->now;
     return true;
   }
-  uint32_t who = who_between(first, last);
+  uint32_t who = plumb_who_between(first, last);
   if (read_before) who = both(who_of(r), who);
   *read = t->pc | (uint64_t)who << PLUMB_TAG_TIME_BITS | t->now;
   return true;
@@ -80,7 +78,7 @@ static bool touch_own(const plumb_touch *t, const units *u) {
 /* Read by several lanes a unit, the same ones for all units as far as a tag can tell. */
 static bool read_fresh(const plumb_touch *t, const units *u) {
   uint32_t last = (u->first + u->count - 1) >> u->shift;
-  uint32_t who = who_between(u->lane + (u->first >> u->shift), u->lane + last + u->reach);
+  uint32_t who = plumb_who_between(u->lane + (u->first >> u->shift), u->lane + last + u->reach);
   bool all = who != PLUMB_WHO_MANY || u->reach >= PLUMB_WARP_LANES || u->shift == PLUMB_NO_SHIFT;
   if (!all || plumb_race_busy(u->write, u->read, u->count, t->floor)) return false;
   uint64_t tag = t->pc | (uint64_t)who << PLUMB_TAG_TIME_BITS | t->now;
@@ -131,22 +129,42 @@ static bool touch_stretch(const plumb_touch *t, bool shared, uint64_t address, u
   return true;
 }
 
+bool plumb_race_tag_rows(const plumb_touch *t, const plumb_track *a, bool shared) {
+  bool narrow = a->rows.first & 3 || a->size_bytes & 3;
+  uint32_t size_log2 = a->rows.step == 0 ? PLUMB_NO_SHIFT : log2_of(a->size_bytes);
+  for (uint32_t k = 0; k < a->repeats; k++)
+    for (uint32_t i = 0; i < a->rows.stretches; i++)
+      if (!touch_stretch(t, shared, a->rows.first + k * a->stride + i * a->rows.pitch,
+                         a->rows.stretch_bytes, narrow, size_log2, a->lane + i * a->rows.width,
+                         a->reach))
+        return false;
+  return true;
+}
+
 bool plumb_race_touch_rows(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
                            unsigned window, uint64_t base, const plumb_footprint *fp,
                            uint64_t size_bytes, bool write) {
   bool shared = window == PLUMB_WINDOW_SHARED;
-  uint32_t reach = fp->step == 0 ? fp->width - 1 : 0;
-  if (fp->pitch == 0) reach += (fp->rows - 1) * fp->width;
-  if (br->async || br->cluster || (!shared && br->grid->online) || (write && reach) ||
-      (size_bytes & (size_bytes - 1)))
-    return false;
-  if (shared) base = plumb_race_shared(br, base, &window);
   plumb_touch t = plumb_race_touch_of(br, s, write ? PLUMB_TOUCH_WRITE : PLUMB_TOUCH_READ);
-  bool narrow = (base + fp->first) & 3 || size_bytes & 3;
-  uint32_t size_log2 = fp->step == 0 ? PLUMB_NO_SHIFT : log2_of(size_bytes);
-  for (uint32_t i = 0; i < fp->stretches; i++)
-    if (!touch_stretch(&t, shared, base + fp->first + i * fp->pitch, fp->stretch_bytes, narrow,
-                       size_log2, lane + i * fp->width, reach))
-      return false;
-  return true;
+  int64_t low, high;
+  if (shared && !br->cluster) base = plumb_race_shared(br, base, &window);
+  plumb_track a = {.rows = *fp,
+                   .size_bytes = size_bytes,
+                   .repeats = 1,
+                   .lane = lane,
+                   .time = t.now,
+                   .pc = (uint32_t)(t.pc >> 32),
+                   .write = write};
+  a.rows.first += base;
+  a.reach = fp->step == 0 ? fp->width - 1 : 0;
+  if (fp->pitch == 0) a.reach += (fp->rows - 1) * fp->width;
+  if (br->async || br->cluster || (!shared && br->grid->online) || (write && a.reach) ||
+      (size_bytes & (size_bytes - 1)) || !plumb_footprint_span(fp, &low, &high))
+    return false;
+  if (shared) return plumb_race_tag_rows(&t, &a, true);
+  a.low = a.rows.first + (uint64_t)low;
+  a.high = a.rows.first + (uint64_t)high + size_bytes;
+  if (plumb_trail_add(br->race, &a)) return true;
+  plumb_trail_to_tags(br);
+  return plumb_race_tag_rows(&t, &a, false);
 }

@@ -1,0 +1,155 @@
+/* The trail of a block: its regular accesses to global memory, each kept whole (a track)
+ * instead of as tags of every word. Two tracks that touch the same bytes are in order if a
+ * barrier of the block lies between them, or if every lane meets only itself. Where that is
+ * not plain to see, all tracks are turned into the tags that they stand for, and tags decide
+ * for the rest of the block. */
+#include <assert.h>
+
+#include "targets/cpu/race.h"
+
+static bool same_rows(const plumb_track *a, const plumb_track *b) {
+  return a->lane == b->lane && a->size_bytes == b->size_bytes && a->rows.step == b->rows.step &&
+         a->rows.pitch == b->rows.pitch && a->rows.rows == b->rows.rows &&
+         a->rows.width == b->rows.width;
+}
+
+/* Which repeat of `t` begins where `a` begins, were it to go on for ever; false: none. */
+static bool repeat_of(const plumb_track *t, const plumb_track *a, int64_t *out_repeat) {
+  int64_t away = (int64_t)(a->rows.first - t->rows.first), stride = (int64_t)t->stride;
+  if (away == 0) *out_repeat = 0;
+  if (away == 0 || stride == 0 || away % stride) return away == 0;
+  *out_repeat = away / stride;
+  return *out_repeat >= 0;
+}
+
+/* Where `a`, which does not repeat, meets `t`, every lane meets only itself. */
+static bool meets_own_lanes(const plumb_track *t, const plumb_track *a) {
+  uint64_t stride = (int64_t)t->stride < 0 ? 0 - t->stride : t->stride;
+  int64_t repeat;
+  return a->reach == 0 && same_rows(t, a) && repeat_of(t, a, &repeat) && repeat < t->repeats &&
+         (t->repeats == 1 || stride >= a->high - a->low);
+}
+
+/* A loop repeats an access at a constant distance: then one track holds all its turns. */
+static bool join(plumb_track *t, const plumb_track *a) {
+  int64_t repeat;
+  if (t->pc != a->pc || t->write != a->write || !same_rows(t, a)) return false;
+  if (a->repeats > 1 && a->stride != t->stride) return false;
+  if (t->repeats == 1 && a->repeats == 1) t->stride = a->rows.first - t->rows.first;
+  if (!repeat_of(t, a, &repeat) || repeat > t->repeats) return false;
+  uint64_t end = (uint64_t)repeat + a->repeats;
+  if (end > UINT32_MAX) return false;
+  if (end > t->repeats) t->repeats = (uint32_t)end;
+  if (a->low < t->low) t->low = a->low;
+  if (a->high > t->high) t->high = a->high;
+  return true;
+}
+
+/* Tracks of one time only are joined, unless the time is past caring. */
+static bool keep(plumb_tracks *list, const plumb_track *a, bool any_time) {
+  for (uint32_t i = 0; i < list->count; i++)
+    if ((any_time || list->items[i].time == a->time) && join(&list->items[i], a)) return true;
+  if (list->count == PLUMB_MAX_TRACKS) return false;
+  list->items[list->count++] = *a;
+  return true;
+}
+
+/* Tracks before the floor are in order with whatever this block does next: they wait for
+ * its end, where they are compared with those of other blocks. */
+static bool retire(plumb_race *r) {
+  plumb_tracks *fresh = &r->trail.fresh;
+  uint32_t kept = 0;
+  if (r->trail.floor == r->floor) return true;
+  for (uint32_t i = 0; i < fresh->count; i++) {
+    if (fresh->items[i].time >= r->floor)
+      fresh->items[kept++] = fresh->items[i];
+    else if (!keep(&r->trail.old, &fresh->items[i], true))
+      return false;
+  }
+  fresh->count = kept;
+  r->trail.floor = r->floor;
+  return true;
+}
+
+bool plumb_trail_add(plumb_race *r, const plumb_track *a) {
+  if (r->trail.tagged || !retire(r)) return false;
+  for (uint32_t i = 0; i < r->trail.fresh.count; i++) {
+    const plumb_track *t = &r->trail.fresh.items[i];
+    bool meets = t->low < a->high && a->low < t->high && (t->write || a->write);
+    if (meets && !meets_own_lanes(t, a)) return false;
+  }
+  int64_t pitch = (int64_t)a->rows.pitch;
+  uint64_t apart = pitch < 0 ? 0 - a->rows.pitch : a->rows.pitch;
+  if (a->write && a->rows.stretches > 1 && apart < a->rows.stretch_bytes) return false;
+  return keep(&r->trail.fresh, a, false);
+}
+
+void plumb_trail_begin(plumb_block_run *br) {
+  plumb_trail *trail = &br->race->trail;
+  trail->fresh.count = trail->old.count = 0;
+  trail->floor = br->race->floor;
+  trail->tagged = br->async || br->cluster || br->grid->online;
+}
+
+static void tag_tracks(plumb_block_run *br, const plumb_tracks *list, bool old) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    const plumb_track *t = &list->items[i];
+    plumb_touch touch = {.br = br,
+                         .floor = br->race->floor,
+                         .now = old ? br->race->start : t->time,
+                         .pc = (uint64_t)t->pc << 32,
+                         .write = t->write};
+    bool ok = plumb_race_tag_rows(&touch, t, false);
+    assert(ok); /* they were found in order when they were kept */
+    (void)ok;
+  }
+}
+
+void plumb_trail_to_tags(plumb_block_run *br) {
+  plumb_trail *trail = &br->race->trail;
+  if (trail->tagged) return;
+  trail->tagged = true;
+  /* A track that waited to be retired is before the floor as well: its own time says so. */
+  tag_tracks(br, &trail->old, true);
+  tag_tracks(br, &trail->fresh, false);
+  trail->fresh.count = trail->old.count = 0;
+}
+
+/* --- at the end of a block --- */
+
+static plumb_interval interval_of(const plumb_block_run *br, const plumb_track *t, uint32_t row) {
+  uint32_t first = t->lane + row * t->rows.width;
+  uint32_t last = first + t->reach + (t->rows.step ? t->rows.width - 1 : 0);
+  bool up = t->reach == 0 && t->size_bytes == 4;
+  return (plumb_interval){.address = t->rows.first + row * t->rows.pitch,
+                          .block = br->index,
+                          .size_bytes = (uint32_t)t->rows.stretch_bytes,
+                          .pc = t->pc,
+                          .who = (uint16_t)(up ? first : plumb_who_between(first, last)),
+                          .step = up && first != last,
+                          .how = t->write ? PLUMB_TOUCH_WRITE : PLUMB_TOUCH_READ};
+}
+
+static void end_track(const plumb_block_run *br, const plumb_track *t, plumb_intervals *out) {
+  plumb_interval run = {0};
+  for (uint32_t row = 0; row < t->rows.stretches; row++) {
+    plumb_interval next = interval_of(br, t, row);
+    for (uint32_t k = 0; k < t->repeats; k++, next.address += t->stride) {
+      if (run.size_bytes && run.address + run.size_bytes == next.address) {
+        run.size_bytes += next.size_bytes;
+        run.who = PLUMB_WHO_MANY;
+        run.step = 0;
+        continue;
+      }
+      if (run.size_bytes) plumb_intervals_add(out, &run);
+      run = next;
+    }
+  }
+  plumb_intervals_add(out, &run);
+}
+
+void plumb_trail_end(const plumb_block_run *br, plumb_intervals *out) {
+  const plumb_trail *trail = &br->race->trail;
+  for (uint32_t i = 0; i < trail->old.count; i++) end_track(br, &trail->old.items[i], out);
+  for (uint32_t i = 0; i < trail->fresh.count; i++) end_track(br, &trail->fresh.items[i], out);
+}

@@ -1,0 +1,211 @@
+/* Races of random kernels, judged by a model that looks at every byte of every lane: the
+ * executor keeps rows of lanes and loops whole, and must come to the same answer, at the
+ * same instruction. */
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/ptx/ptx.h"
+#include "targets/cpu/cpu.h"
+
+enum { LANES = 64, BYTES = 1 << 14, MOST_STEPS = 7, KERNELS = 3000 };
+
+typedef enum barrier { NONE, BLOCK, WARP } barrier;
+
+/* Lane l of turn t touches size bytes at offset + l % width * x + l / width * y +
+ * l / 16 * z + t * stride + block * apart. */
+typedef struct step {
+  bool write;
+  barrier before, inside;
+  unsigned size, x, y, z, offset, apart;
+  int stride;
+  unsigned turns;
+  int line;
+} step;
+
+typedef struct kernel {
+  bool shared;
+  unsigned width, blocks, step_count;
+  step steps[MOST_STEPS];
+} kernel;
+
+static uint64_t state;
+static unsigned pick(unsigned count) {
+  state = state * 6364136223846793005ull + 1442695040888963407ull;
+  return (unsigned)(state >> 33) % count;
+}
+
+static kernel random_kernel(uint64_t seed) {
+  state = seed;
+  kernel k = {.shared = pick(3) == 0, .width = 4u << pick(5), .blocks = 1 + (pick(4) > 0)};
+  k.step_count = 1 + pick(MOST_STEPS);
+  bool words = pick(2);     /* then steps fit together more often, */
+  bool own = pick(4) > 0;   /* each lane mostly keeps to itself, */
+  unsigned apart = pick(4); /* and blocks do too */
+  for (unsigned i = 0; i < k.step_count; i++) {
+    step *s = &k.steps[i];
+    s->size = words ? 4 : 1u << pick(4);
+    unsigned row = s->size * k.width;
+    const unsigned xs[] = {s->size, s->size, s->size, 0, 2 * s->size},
+                   ys[] = {row, row, row, 0, 128, s->size};
+    s->write = pick(5) == 0;
+    s->before = pick(2) ? NONE : (barrier)pick(3);
+    s->inside = pick(2) ? NONE : (barrier)pick(3);
+    bool plain = own && pick(8);
+    s->x = plain ? s->size : xs[pick(5)];
+    s->y = plain ? row : ys[pick(6)];
+    s->offset = 2048 + (plain || pick(2) ? 0 : pick(8)) * 64;
+    s->z = plain || pick(4) ? 0 : 32;
+    const unsigned aparts[] = {4096, s->size * LANES, s->size * LANES / 2, 0};
+    s->apart = aparts[apart];
+    s->turns = 1 + pick(4) * pick(2);
+    s->stride = (int)(row * (LANES / k.width));
+    if (pick(3) == 0) s->stride = (int)(s->size * (1 + pick(4)));
+    if (pick(4) == 0) s->stride = -s->stride;
+  }
+  return k;
+}
+
+/* --- as PTX --- */
+
+static char *print(kernel *k) {
+  static const char *const barriers[] = {"", " bar.sync 0;", " bar.warp.sync -1;"};
+  size_t room = 1 << 14, n = 0;
+  char *text = calloc(1, room);
+#define ADD(...) n += (size_t)snprintf(text + n, room - n, __VA_ARGS__)
+  ADD(".version 8.0\n.target sm_80\n.address_size 64\n"
+      ".visible .entry k(.param .u64 p) { .reg .b64 %%rd<9>; .reg .b32 %%r<9>; .reg .b8 %%v1;"
+      " .reg .b16 %%v2; .reg .b32 %%v4; .reg .b64 %%v8; .reg .pred %%q;"
+      " .shared .align 16 .b8 tile[%d];"
+      " mov.u32 %%r1, %%tid.x; mov.u32 %%r2, %%ctaid.x; and.b32 %%r3, %%r1, %u;"
+      " div.u32 %%r4, %%r1, %u; shr.u32 %%r7, %%r1, 4; mov.b32 %%v4, 1; mov.b64 %%v8, 1; mov.b16 "
+      "%%v2, 1;"
+      " cvt.u8.u32 %%v1, %%v4;",
+      BYTES, k->width - 1, k->width);
+  ADD(k->shared ? " mov.u64 %%rd1, tile;" : " ld.param.u64 %%rd1, [p];");
+  int line = 4;
+  for (unsigned i = 0; i < k->step_count; i++) {
+    step *s = &k->steps[i];
+    ADD("%s", barriers[s->before]);
+    ADD(" mad.lo.u32 %%r5, %%r3, %u, %u; mad.lo.u32 %%r5, %%r4, %u, %%r5;"
+        " mad.lo.u32 %%r5, %%r2, %u, %%r5; mad.lo.u32 %%r5, %%r7, %u, %%r5; cvt.u64.u32 %%rd2, "
+        "%%r5; add.u64 %%rd3, %%rd1, %%rd2;"
+        " mov.u32 %%r6, 0; L%u:\n",
+        s->x, s->offset, s->y, k->shared ? 0 : s->apart, s->z, i);
+    s->line = ++line;
+    if (s->write)
+      ADD("st%s.b%u [%%rd3], %%v%u;", k->shared ? ".shared" : ".global", s->size * 8, s->size);
+    else
+      ADD("ld%s.b%u %%v%u, [%%rd3];", k->shared ? ".shared" : ".global", s->size * 8, s->size);
+    ADD("%s", barriers[s->inside]);
+    ADD(" add.s64 %%rd3, %%rd3, %d; add.u32 %%r6, %%r6, 1; setp.lt.u32 %%q, %%r6, %u;"
+        " @%%q bra L%u;",
+        s->stride, s->turns, i);
+  }
+  ADD(" ret; }\n");
+#undef ADD
+  return text;
+}
+
+/* --- the model --- */
+
+typedef struct byte {
+  uint64_t writers, readers;           /* lanes since the last barrier of the block */
+  uint64_t warp_writers, warp_readers; /* and since the last barrier of their warp */
+  bool wrote[2], touched[2];
+} byte;
+
+static bool touch(byte *b, const step *s, unsigned lane, unsigned block) {
+  uint64_t warp = 0xffffffffull << lane / 32 * 32, self = 1ull << lane;
+  uint64_t unordered = (b->warp_writers & warp) | (b->writers & ~warp);
+  if (s->write) unordered |= (b->warp_readers & warp) | (b->readers & ~warp);
+  *(s->write ? &b->writers : &b->readers) |= self;
+  *(s->write ? &b->warp_writers : &b->warp_readers) |= self;
+  b->wrote[block] |= s->write;
+  b->touched[block] = true;
+  return unordered & ~self;
+}
+
+static void meet(byte *bytes, barrier kind) {
+  for (int i = 0; kind != NONE && i < BYTES; i++) {
+    bytes[i].warp_writers = bytes[i].warp_readers = 0;
+    if (kind == BLOCK) bytes[i].writers = bytes[i].readers = 0;
+  }
+}
+
+/* The line of the first race inside a block; -1 for one between blocks; 0 for none. */
+static int model(const kernel *k, byte *bytes) {
+  memset(bytes, 0, BYTES * sizeof *bytes);
+  for (unsigned block = 0; block < k->blocks; block++) {
+    meet(bytes, BLOCK);
+    for (unsigned i = 0; i < k->step_count; i++) {
+      const step *s = &k->steps[i];
+      meet(bytes, s->before);
+      for (unsigned turn = 0; turn < s->turns; turn++) {
+        for (unsigned l = 0; l < LANES; l++) {
+          unsigned at = s->offset + l % k->width * s->x + l / k->width * s->y + l / 16 * s->z +
+                        (k->shared ? 0 : block * s->apart) + (unsigned)((int)turn * s->stride);
+          for (unsigned n = 0; n < s->size; n++)
+            if (touch(&bytes[at + n], s, l, k->shared ? 0 : block)) return s->line;
+        }
+        meet(bytes, s->inside);
+      }
+    }
+  }
+  for (int i = 0; !k->shared && i < BYTES; i++)
+    if ((bytes[i].wrote[0] && bytes[i].touched[1]) || (bytes[i].wrote[1] && bytes[i].touched[0]))
+      return -1;
+  return 0;
+}
+
+/* --- */
+
+static int execute(const char *text, unsigned blocks) {
+  plumb_arena *arena = plumb_arena_create();
+  plumb_diag diag = {0};
+  plumb_program *p = plumb_program_create(arena, "race");
+  plumb_machine *m = plumb_machine_create(arena);
+  plumb_status status = plumb_ptx_decode(p, "race.ptx", text, strlen(text), &diag);
+  if (status == PLUMB_OK) status = plumb_program_finish(p, &diag);
+  if (status == PLUMB_OK) status = plumb_machine_load(m, p, &diag);
+  uint64_t address = plumb_machine_alloc(m, BYTES, 256, "p");
+  uint8_t *zeros = calloc(1, BYTES);
+  plumb_machine_write(m, address, zeros, BYTES, &diag);
+  plumb_launch launch = {.grid = {blocks, 1, 1}, .block = {LANES, 1, 1}};
+  plumb_run_options options = plumb_run_options_default();
+  plumb_run_result result = {0};
+  if (status == PLUMB_OK)
+    status = plumb_machine_launch(m, "k", &launch, &address, 8, &options, &result, &diag);
+  CHECK(status == PLUMB_OK, "%d: %s", diag.line, diag.message);
+  bool raced = result.trap.kind == PLUMB_TRAP_RACE;
+  CHECK(raced || result.trap.kind == PLUMB_TRAP_NONE, "trap %s: %s",
+        plumb_trap_text(result.trap.kind), result.trap.message);
+  bool between = raced && memcmp(result.trap.block, result.trap.block2, sizeof result.trap.block);
+  int line = !raced ? 0 : between ? -1 : result.trap.location.stage_line;
+  free(zeros);
+  plumb_machine_destroy(m);
+  plumb_arena_destroy(arena);
+  return line;
+}
+
+int main(void) {
+  byte *bytes = malloc(BYTES * sizeof *bytes);
+  unsigned answers[3] = {0};
+  for (uint64_t seed = 1; seed <= KERNELS; seed++) {
+    kernel k = random_kernel(seed * 7919);
+    char *text = print(&k);
+    int expected = model(&k, bytes), actual = execute(text, k.blocks);
+    answers[expected == 0 ? 0 : expected < 0 ? 1 : 2]++;
+    CHECK(expected == actual, "kernel %llu: line %d, wanted %d:\n%s", (unsigned long long)seed,
+          actual, expected, text);
+    free(text);
+    if (expected != actual) break;
+  }
+  for (int i = 0; i < 3; i++)
+    CHECK(answers[i] > KERNELS / 20, "only %u kernels of kind %d", answers[i], i);
+  printf("%u without a race, %u between blocks, %u in a block\n", answers[0], answers[1],
+         answers[2]);
+  free(bytes);
+  return check_finish();
+}
