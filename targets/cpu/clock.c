@@ -203,6 +203,7 @@ static void snapshot(plumb_block_run *br, uint32_t lane, plumb_clock *out) {
 }
 
 void plumb_clock_tick(plumb_block_run *br) {
+  plumb_trail_to_tags(br);
   tick(br->race);
 }
 
@@ -233,6 +234,7 @@ static void meet_part(plumb_block_run *br, const plumb_lanes *who) {
 
 void plumb_race_meet(plumb_block_run *br, const plumb_lanes *who, bool whole_block) {
   plumb_race *r = br->race;
+  if (!whole_block) plumb_trail_to_tags(br);
   tick(r);
   if (whole_block) {
     r->floor = r->time;
@@ -258,6 +260,7 @@ void plumb_race_fence(plumb_block_run *br, const plumb_lanes *on) {
   plumb_race *r = br->race;
   if (!br->grid->fences) return;
   want_clocks(br);
+  plumb_trail_to_tags(br);
   tick(r);
   for (uint32_t l = on->lo; l < on->hi; l++) {
     if (!plumb_lanes_has(on, l)) continue;
@@ -294,7 +297,7 @@ void plumb_race_strong(plumb_block_run *br, uint32_t lane, unsigned window, uint
   }
   if (writes) {
     if (flags & (PLUMB_FLAG_RELEASE | both)) {
-      tick(r);
+      plumb_clock_tick(br);
       plumb_clock *c = plumb_clock_at(map, address, true);
       snapshot(br, lane, c);
       c->version++;

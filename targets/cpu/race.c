@@ -183,8 +183,11 @@ static bool touch_unit(const plumb_touch *t, plumb_race_page *p, size_t i, uint3
     return report(t->br, t->s, lane, address, true, r, rb, false);
   p->groups |= group_of(p->by_byte ? i / 4 : i);
   uint64_t *to = t->write ? &p->write[i] : &p->read[i];
+  /* A plain read that comes after the last one replaces it: what is ordered after this one
+   * is ordered after both. */
   bool merge = t->write ? w_live && wb == block && t->strong && (low(w) & PLUMB_TAG_ATOMIC)
-                        : r_live && rb == block;
+                        : r_live && rb == block &&
+                              (t->strong || !plumb_clock_ordered(t->br, lane, rb, low(r)));
   uint32_t who = lane, strong = t->strong;
   if (merge) {
     who = together(who_of(low(*to)), lane);

@@ -99,7 +99,7 @@ typedef struct plumb_tracks {
   uint32_t count;
 } plumb_tracks;
 typedef struct plumb_trail {
-  plumb_tracks fresh, old; /* not before the floor, which was `floor`; before it */
+  plumb_tracks fresh, old; /* all of one time, when the floor was `floor`; before that */
   uint32_t floor;
   bool tagged; /* tags hold everything, the tracks nothing */
 } plumb_trail;

@@ -50,20 +50,29 @@ static uint32_t both(uint32_t a, uint32_t b) {
   return warp_of(a) == warp_of(b) ? PLUMB_WHO_WARP + warp_of(a) : PLUMB_WHO_MANY;
 }
 
-/* One unit, touched by `first` to `last`. Reads do not conflict with reads: they merge. */
+/* Whether lanes `first` to `last` come after the access with this tag. */
+static inline bool is_before(const plumb_touch *t, uint32_t tag, uint32_t first, uint32_t last) {
+  uint32_t time = time_of(tag), warp = first / PLUMB_WARP_LANES;
+  if (time < t->floor) return true;
+  return warp_of(who_of(tag)) == warp && last / PLUMB_WARP_LANES == warp &&
+         time < t->br->race->warp_floor[warp];
+}
+
+/* One unit, touched by `first` to `last`. Reads that are not ordered do not conflict: they
+ * merge. */
 static inline bool touch_one(const plumb_touch *t, uint64_t *write, uint64_t *read, uint32_t first,
                              uint32_t last) {
   uint32_t w = low(*write), r = low(*read);
   bool one = first == last;
-  if (time_of(w) >= t->floor && !(one && who_of(w) == first)) return false;
-  bool read_before = time_of(r) >= t->floor;
+  if (!is_before(t, w, first, last) && !(one && who_of(w) == first)) return false;
+  bool ordered = is_before(t, r, first, last);
   if (t->write) {
-    if (read_before && who_of(r) != first) return false;
+    if (!ordered && who_of(r) != first) return false;
     *write = t->pc | (uint64_t)first << PLUMB_TAG_TIME_BITS | t->now;
     return true;
   }
   uint32_t who = plumb_who_between(first, last);
-  if (read_before) who = both(who_of(r), who);
+  if (!ordered) who = both(who_of(r), who);
   *read = t->pc | (uint64_t)who << PLUMB_TAG_TIME_BITS | t->now;
   return true;
 }

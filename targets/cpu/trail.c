@@ -1,8 +1,8 @@
 /* The trail of a block: its regular accesses to global memory, each kept whole (a track)
  * instead of as tags of every word. Two tracks that touch the same bytes are in order if a
- * barrier of the block lies between them, or if every lane meets only itself. Where that is
- * not plain to see, all tracks are turned into the tags that they stand for, and tags decide
- * for the rest of the block. */
+ * barrier of the whole block lies between them, or if every lane meets only itself. Where
+ * that is not plain to see, or lanes meet in another way, all tracks are turned into the
+ * tags that they stand for, and tags decide for the rest of the block. */
 #include <assert.h>
 
 #include "targets/cpu/race.h"
@@ -45,10 +45,9 @@ static bool join(plumb_track *t, const plumb_track *a) {
   return true;
 }
 
-/* Tracks of one time only are joined, unless the time is past caring. */
-static bool keep(plumb_tracks *list, const plumb_track *a, bool any_time) {
+static bool keep(plumb_tracks *list, const plumb_track *a) {
   for (uint32_t i = 0; i < list->count; i++)
-    if ((any_time || list->items[i].time == a->time) && join(&list->items[i], a)) return true;
+    if (join(&list->items[i], a)) return true;
   if (list->count == PLUMB_MAX_TRACKS) return false;
   list->items[list->count++] = *a;
   return true;
@@ -58,15 +57,10 @@ static bool keep(plumb_tracks *list, const plumb_track *a, bool any_time) {
  * its end, where they are compared with those of other blocks. */
 static bool retire(plumb_race *r) {
   plumb_tracks *fresh = &r->trail.fresh;
-  uint32_t kept = 0;
   if (r->trail.floor == r->floor) return true;
-  for (uint32_t i = 0; i < fresh->count; i++) {
-    if (fresh->items[i].time >= r->floor)
-      fresh->items[kept++] = fresh->items[i];
-    else if (!keep(&r->trail.old, &fresh->items[i], true))
-      return false;
-  }
-  fresh->count = kept;
+  for (uint32_t i = 0; i < fresh->count; i++)
+    if (!keep(&r->trail.old, &fresh->items[i])) return false;
+  fresh->count = 0;
   r->trail.floor = r->floor;
   return true;
 }
@@ -81,7 +75,7 @@ bool plumb_trail_add(plumb_race *r, const plumb_track *a) {
   int64_t pitch = (int64_t)a->rows.pitch;
   uint64_t apart = pitch < 0 ? 0 - a->rows.pitch : a->rows.pitch;
   if (a->write && a->rows.stretches > 1 && apart < a->rows.stretch_bytes) return false;
-  return keep(&r->trail.fresh, a, false);
+  return keep(&r->trail.fresh, a);
 }
 
 void plumb_trail_begin(plumb_block_run *br) {
@@ -109,7 +103,6 @@ void plumb_trail_to_tags(plumb_block_run *br) {
   plumb_trail *trail = &br->race->trail;
   if (trail->tagged) return;
   trail->tagged = true;
-  /* A track that waited to be retired is before the floor as well: its own time says so. */
   tag_tracks(br, &trail->old, true);
   tag_tracks(br, &trail->fresh, false);
   trail->fresh.count = trail->old.count = 0;
