@@ -372,16 +372,9 @@ static bool enter(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                          "the call of %s is %u calls deep", fn->name, s->frame->depth + 1);
   uint64_t *taken = &br->back_counts[s->frame->pc_base + s->pc];
   if ((++*taken & 255) == 0 && !plumb_steps_tell(br)) return false; /* recursion ends too */
-  const uint16_t *list = plumb_lanes_list(&s->lanes, br->list_room);
-  uint64_t top = 0;
-  for (uint32_t i = 0; i < s->lanes.count; i++)
-    if (br->local_top[list[i]] > top) top = br->local_top[list[i]];
-  plumb_frame *f = callee_frame(br, s, fn, top);
+  plumb_frame *f = callee_frame(br, s, fn, plumb_local_highest(br, &s->lanes));
   uint64_t end = f->local_base + fn->frame_bytes;
-  for (uint32_t i = 0; i < s->lanes.count; i++) {
-    f->saved_top[list[i]] = br->local_top[list[i]];
-    br->local_top[list[i]] = end;
-  }
+  plumb_local_raise(br, &s->lanes, f->saved_top, end);
   f->lane_count += s->lanes.count;
   const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst) + skip;
   for (size_t i = 0; i < fn->param_count; i++) {
@@ -473,8 +466,7 @@ static bool exec_ret(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
     if (br->run->options.companions)
       plumb_companion_copy(br, caller, to[i], f, values[i], &s->lanes);
   }
-  const uint16_t *list = plumb_lanes_list(&s->lanes, br->list_room);
-  for (uint32_t i = 0; i < s->lanes.count; i++) br->local_top[list[i]] = f->saved_top[list[i]];
+  plumb_local_lower(br, &s->lanes, f->saved_top);
   s->frame = caller;
   s->pc = f->call_pc + 1;
   plumb_frame_leave(br, f, s->lanes.count);

@@ -399,6 +399,11 @@ bool plumb_has_gap(const uint8_t *state, uint64_t size_bytes);
 bool plumb_local_move(plumb_block_run *br, plumb_frame *f, const plumb_lanes *on,
                       const plumb_reg *regs, uint32_t elements, unsigned bytes, uint64_t offset,
                       bool write);
+/* The highest end of local memory of these lanes; setting it for a call, which keeps what it
+ * was in `saved`; and setting it back. `saved` has an entry a lane of the block. */
+uint64_t plumb_local_highest(const plumb_block_run *br, const plumb_lanes *on);
+void plumb_local_raise(plumb_block_run *br, const plumb_lanes *on, uint64_t *saved, uint64_t end);
+void plumb_local_lower(plumb_block_run *br, const plumb_lanes *on, const uint64_t *saved);
 /* Grows local memory to `bytes` a lane; a stack-overflow trap beyond the limit. */
 bool plumb_local_reserve(plumb_block_run *br, const plumb_strand *s, uint64_t bytes);
 void plumb_local_forget(plumb_block_run *br, const plumb_lanes *on, uint64_t from, uint64_t to);

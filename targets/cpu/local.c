@@ -148,3 +148,37 @@ bool plumb_local_move(plumb_block_run *br, plumb_frame *f, const plumb_lanes *on
     move_element(br, f, on, regs[e], bytes, offset + (uint64_t)e * bytes, write);
   return !bad;
 }
+
+PLUMB_CLONES
+static uint64_t highest(const uint64_t *top, uint32_t count) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < count; i++) most = top[i] > most ? top[i] : most;
+  return most;
+}
+
+/* A hole between the lanes may hold more than they do, which only leaves a gap. */
+uint64_t plumb_local_highest(const plumb_block_run *br, const plumb_lanes *on) {
+  return highest(br->local_top + on->lo, on->hi - on->lo);
+}
+
+void plumb_local_raise(plumb_block_run *br, const plumb_lanes *on, uint64_t *saved, uint64_t end) {
+  if (on->dense) {
+    memcpy(saved + on->lo, br->local_top + on->lo, on->count * sizeof *saved);
+    for (uint32_t l = on->lo; l < on->hi; l++) br->local_top[l] = end;
+    return;
+  }
+  const uint16_t *list = plumb_lanes_list(on, br->list_room);
+  for (uint32_t i = 0; i < on->count; i++) {
+    saved[list[i]] = br->local_top[list[i]];
+    br->local_top[list[i]] = end;
+  }
+}
+
+void plumb_local_lower(plumb_block_run *br, const plumb_lanes *on, const uint64_t *saved) {
+  if (on->dense) {
+    memcpy(br->local_top + on->lo, saved + on->lo, on->count * sizeof *saved);
+    return;
+  }
+  const uint16_t *list = plumb_lanes_list(on, br->list_room);
+  for (uint32_t i = 0; i < on->count; i++) br->local_top[list[i]] = saved[list[i]];
+}
