@@ -68,6 +68,8 @@ bool plumb_llvm_type_leaves(plumb_llvm_decoder *d, LLVMTypeRef type, uint64_t of
 plumb_llvm_leaves plumb_llvm_value_leaves(plumb_llvm_decoder *d, LLVMValueRef value);
 /* Registers of a value; constants and constant expressions are built where used. */
 plumb_llvm_run plumb_llvm_value(plumb_llvm_decoder *d, LLVMValueRef value);
+/* An undefined value: using it to decide, or in an output, is a trap. */
+plumb_reg plumb_llvm_poison(plumb_llvm_decoder *d, plumb_dtype type);
 plumb_reg plumb_llvm_scalar(plumb_llvm_decoder *d, LLVMValueRef value);
 plumb_reg plumb_llvm_operand(plumb_llvm_decoder *d, LLVMValueRef inst, unsigned index);
 /* Fresh registers for a type; and binding an instruction's value to registers. */

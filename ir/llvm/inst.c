@@ -29,6 +29,17 @@ static bool exact_allowed(LLVMOpcode op) {
   return op == LLVMUDiv || op == LLVMSDiv || op == LLVMLShr || op == LLVMAShr;
 }
 
+/* Puts flags on what was built last, where that is `op` on whole registers: on an odd
+ * width, or where nothing had to be built, the flag's condition is another one. */
+static void flag_last(plumb_llvm_decoder *d, plumb_op op, plumb_llvm_leaf from, plumb_llvm_leaf to,
+                      uint32_t flags) {
+  plumb_block *block = &d->f->blocks[d->b.block];
+  plumb_inst *last = block->inst_count ? &block->insts[block->inst_count - 1] : NULL;
+  bool whole = from.width == plumb_dtype_table[from.type].bits &&
+               to.width == plumb_dtype_table[to.type].bits;
+  if (last && whole && last->op == op) last->flags |= flags;
+}
+
 /* Poison-generating flags speak of the LLVM width: on an odd width the container's
  * overflow is another one, so they are left out. */
 static uint32_t binary_flags(LLVMValueRef inst, LLVMOpcode op, plumb_llvm_leaf leaf) {
@@ -39,6 +50,9 @@ static uint32_t binary_flags(LLVMValueRef inst, LLVMOpcode op, plumb_llvm_leaf l
     if (LLVMGetNUW(inst)) flags |= PLUMB_FLAG_NUW;
   }
   if (exact_allowed(op) && LLVMGetExact(inst)) flags |= PLUMB_FLAG_EXACT;
+  if (op == LLVMOr && LLVMGetIsDisjoint(inst)) flags |= PLUMB_FLAG_NUW;
+  /* INT_MIN / -1 is undefined behaviour. */
+  if (op == LLVMSDiv || op == LLVMSRem) flags |= PLUMB_FLAG_NSW;
   return flags;
 }
 
@@ -122,8 +136,20 @@ static void decode_fneg(plumb_llvm_decoder *d, LLVMValueRef inst) {
   plumb_llvm_leaves leaves = plumb_llvm_value_leaves(d, inst);
   plumb_llvm_run a = plumb_llvm_value(d, LLVMGetOperand(inst, 0));
   plumb_llvm_run run = {PLUMB_NEW_ARRAY(d->arena, plumb_reg, leaves.count + 1), leaves.count};
+  for (size_t i = 0; i < run.count; i++) {
+    run.regs[i] = plumb_reg_create(d->f, leaves.items[i].type);
+    plumb_build(&d->b, PLUMB_OP_NEG, leaves.items[i].type, &run.regs[i], 1, &a.regs[i], 1)->flags |=
+        plumb_llvm_fast_flags(inst);
+  }
+  plumb_llvm_define(d, inst, run);
+}
+
+static void decode_freeze(plumb_llvm_decoder *d, LLVMValueRef inst) {
+  plumb_llvm_leaves leaves = plumb_llvm_value_leaves(d, inst);
+  plumb_llvm_run a = plumb_llvm_value(d, LLVMGetOperand(inst, 0));
+  plumb_llvm_run run = {PLUMB_NEW_ARRAY(d->arena, plumb_reg, leaves.count + 1), leaves.count};
   for (size_t i = 0; i < run.count; i++)
-    run.regs[i] = plumb_build1(&d->b, PLUMB_OP_NEG, leaves.items[i].type, a.regs[i]);
+    run.regs[i] = plumb_build1(&d->b, PLUMB_OP_FREEZE, leaves.items[i].type, a.regs[i]);
   plumb_llvm_define(d, inst, run);
 }
 
@@ -189,6 +215,8 @@ static void decode_compare(plumb_llvm_decoder *d, LLVMValueRef inst, bool is_flo
     if (!is_float) {
       run.regs[i] =
           compare_int(d, LLVMGetICmpPredicate(inst), leaves.items[i], a.regs[i], c.regs[i]);
+      if (LLVMGetICmpSameSign(inst))
+        flag_last(d, PLUMB_OP_CMP, leaves.items[i], leaves.items[i], PLUMB_FLAG_NSW);
       continue;
     }
     plumb_reg r = plumb_reg_create(d->f, PLUMB_I1);
@@ -240,6 +268,17 @@ static plumb_reg int_to_float(plumb_llvm_decoder *d, plumb_reg r, plumb_llvm_lea
   }
   return plumb_build_cvt(&d->b, to.type, from.type, r,
                          is_signed ? (uint32_t)PLUMB_FLAG_SRC_SIGNED : 0u, PLUMB_RN);
+}
+
+enum { CAST_POISON = PLUMB_FLAG_NSW | PLUMB_FLAG_NUW };
+
+/* nuw and nsw of trunc; nneg of zext and uitofp is NSW (ops.def, CVT). */
+static uint32_t cast_flags(LLVMValueRef inst, LLVMOpcode op) {
+  if (op == LLVMTrunc)
+    return (LLVMGetNSW(inst) ? (uint32_t)PLUMB_FLAG_NSW : 0u) |
+           (LLVMGetNUW(inst) ? (uint32_t)PLUMB_FLAG_NUW : 0u);
+  if (op == LLVMZExt || op == LLVMUIToFP) return LLVMGetNNeg(inst) ? (uint32_t)PLUMB_FLAG_NSW : 0u;
+  return plumb_llvm_fast_flags(inst);
 }
 
 static plumb_reg cast_leaf(plumb_llvm_decoder *d, LLVMOpcode op, plumb_reg r, plumb_llvm_leaf from,
@@ -368,8 +407,12 @@ bool plumb_llvm_cast(plumb_llvm_decoder *d, LLVMOpcode op, LLVMValueRef value, L
     case LLVMSIToFP:
     case LLVMFPTrunc:
     case LLVMFPExt:
-      for (size_t i = 0; i < to.count; i++)
-        out->regs[i] = cast_leaf(d, op, run.regs[i], from.items[i], to.items[i], flags);
+      for (size_t i = 0; i < to.count; i++) {
+        out->regs[i] = cast_leaf(d, op, run.regs[i], from.items[i], to.items[i],
+                                 flags & ~(uint32_t)CAST_POISON);
+        if (flags & CAST_POISON)
+          flag_last(d, PLUMB_OP_CVT, from.items[i], to.items[i], flags & CAST_POISON);
+      }
       return true;
     default:
       return false;
@@ -471,7 +514,7 @@ static void decode_shuffle(plumb_llvm_decoder *d, LLVMValueRef inst) {
   for (size_t i = 0; i < run.count; i++) {
     int from = LLVMGetMaskValue(inst, (unsigned)i);
     if (from < 0 || (size_t)from >= a.count + c.count)
-      run.regs[i] = plumb_constant(d->program, leaves.items[i].type, 0);
+      run.regs[i] = plumb_llvm_poison(d, leaves.items[i].type);
     else
       run.regs[i] = (size_t)from < a.count ? a.regs[from] : c.regs[(size_t)from - a.count];
   }
@@ -507,7 +550,7 @@ void plumb_llvm_decode_inst(plumb_llvm_decoder *d, LLVMValueRef inst) {
       decode_select(d, inst);
       break;
     case LLVMFreeze:
-      plumb_llvm_define(d, inst, plumb_llvm_value(d, LLVMGetOperand(inst, 0)));
+      decode_freeze(d, inst);
       break;
     case LLVMExtractValue:
       decode_member(d, inst, false);
@@ -546,7 +589,7 @@ void plumb_llvm_decode_inst(plumb_llvm_decoder *d, LLVMValueRef inst) {
       break; /* moved into on the edges */
     default:
       if (LLVMIsACastInst(inst) && plumb_llvm_cast(d, op, LLVMGetOperand(inst, 0), LLVMTypeOf(inst),
-                                                   plumb_llvm_fast_flags(inst), &run))
+                                                   cast_flags(inst, op), &run))
         plumb_llvm_define(d, inst, run);
       else
         plumb_llvm_unsupported(d, inst, opcode_text(d, inst));

@@ -8,7 +8,7 @@
  *     PLUMB_TRY(plumb_program_finish(program, diag));
  *
  * Readings where the language leaves a choice:
- * - undef and poison constants are zero; freeze is a copy.
+ * - undef and poison constants are poison; freeze makes an ordinary value of them.
  * - llvm.fmuladd is a multiplication and an addition, each rounded.
  * - fast-math flags travel as program flags; the value is the strict one.
  * - An alloca whose address space is 0 has a generic address.

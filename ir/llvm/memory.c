@@ -225,17 +225,37 @@ static void decode_store(plumb_llvm_decoder *d, LLVMValueRef inst) {
 
 /* --- addresses --- */
 
+static plumb_reg build_flagged(plumb_llvm_decoder *d, plumb_op op, plumb_reg a, plumb_reg b,
+                               uint32_t flags) {
+  plumb_reg r = plumb_reg_create(d->f, PLUMB_I64);
+  plumb_build(&d->b, op, PLUMB_I64, &r, 1, (plumb_reg[]){a, b}, 2)->flags |= flags;
+  return r;
+}
+
+/* LangRef, getelementptr: nusw and nuw of what the indices are scaled by, nuw of the sums;
+ * inbounds: every sum stays in the allocation (EXACT, ops.def). */
+typedef struct gep_flags {
+  uint32_t scale, sum;
+} gep_flags;
+
+static gep_flags gep_flags_of(LLVMValueRef gep) {
+  LLVMGEPNoWrapFlags flags = LLVMGEPGetNoWrapFlags(gep);
+  uint32_t nuw = flags & LLVMGEPFlagNUW ? (uint32_t)PLUMB_FLAG_NUW : 0u;
+  return (gep_flags){.scale = (flags & LLVMGEPFlagNUSW ? (uint32_t)PLUMB_FLAG_NSW : 0u) | nuw,
+                     .sum = (flags & LLVMGEPFlagInBounds ? (uint32_t)PLUMB_FLAG_EXACT : 0u) | nuw};
+}
+
 static plumb_reg add_scaled(plumb_llvm_decoder *d, plumb_reg base, LLVMValueRef index, size_t lane,
-                            uint64_t scale) {
+                            uint64_t scale, gep_flags flags) {
   plumb_llvm_leaves leaves = plumb_llvm_value_leaves(d, index);
   plumb_llvm_run run = plumb_llvm_value(d, index);
   size_t at = run.count > 1 ? lane : 0;
   plumb_llvm_leaf wide = {.type = PLUMB_I64, .width = 64};
   plumb_reg r = plumb_llvm_resize(d, run.regs[at], leaves.items[at], wide, true);
   if (scale != 1)
-    r = plumb_build2(&d->b, PLUMB_OP_MUL, PLUMB_I64, r,
-                     plumb_constant(d->program, PLUMB_I64, scale));
-  return plumb_build2(&d->b, PLUMB_OP_ADD, PLUMB_I64, base, r);
+    r = build_flagged(d, PLUMB_OP_MUL, r, plumb_constant(d->program, PLUMB_I64, scale),
+                      flags.scale);
+  return build_flagged(d, PLUMB_OP_ADD, base, r, flags.sum);
 }
 
 /* Scalar or one lane of a vector getelementptr, instruction or constant expression. */
@@ -244,6 +264,7 @@ plumb_reg plumb_llvm_gep(plumb_llvm_decoder *d, LLVMValueRef gep, size_t lane) {
   plumb_reg address = bases.regs[bases.count > 1 ? lane : 0];
   LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
   uint64_t offset = 0;
+  gep_flags flags = gep_flags_of(gep);
   int operands = LLVMGetNumOperands(gep);
   for (int i = 1; i < operands; i++) {
     LLVMValueRef index = LLVMGetOperand(gep, (unsigned)i);
@@ -258,12 +279,18 @@ plumb_reg plumb_llvm_gep(plumb_llvm_decoder *d, LLVMValueRef gep, size_t lane) {
     uint64_t scale = LLVMABISizeOfType(d->layout, type);
     if (LLVMIsAConstantInt(index))
       offset += (uint64_t)LLVMConstIntGetSExtValue(index) * scale;
-    else
-      address = add_scaled(d, address, index, lane, scale);
+    else {
+      /* In the order of the indices: every sum has to stay inside. */
+      if (offset && flags.sum)
+        address = build_flagged(d, PLUMB_OP_ADD, address,
+                                plumb_constant(d->program, PLUMB_I64, offset), flags.sum);
+      if (flags.sum) offset = 0;
+      address = add_scaled(d, address, index, lane, scale, flags);
+    }
   }
   if (offset)
-    address = plumb_build2(&d->b, PLUMB_OP_ADD, PLUMB_I64, address,
-                           plumb_constant(d->program, PLUMB_I64, offset));
+    address = build_flagged(d, PLUMB_OP_ADD, address, plumb_constant(d->program, PLUMB_I64, offset),
+                            flags.sum);
   return address;
 }
 

@@ -58,13 +58,16 @@ static bool read_modifiers(const plumb_llvm_call *c, modifiers *m) {
   return true;
 }
 
-/* rcp and rsqrt of f64 exist only as approximations of their high words. */
+/* Of f64 there are rcp and rsqrt as approximations of their high words (ftz), and rsqrt. */
 static bool approximate(plumb_llvm_decoder *d, const plumb_llvm_call *c, const modifiers *m) {
   int sub = c->row->sub;
   if (m->full) sub = PLUMB_APPROX_DIV_FULL;
   if (c->result.items[0].type == PLUMB_F64) {
-    if (!(m->flags & PLUMB_FLAG_FTZ)) return false;
-    if (sub == PLUMB_APPROX_RCP)
+    bool whole = !(m->flags & PLUMB_FLAG_FTZ);
+    if (whole && sub != PLUMB_APPROX_RSQRT) return false;
+    if (whole)
+      sub = PLUMB_APPROX_RSQRT;
+    else if (sub == PLUMB_APPROX_RCP)
       sub = PLUMB_APPROX_RCP_FTZ_F64;
     else if (sub == PLUMB_APPROX_RSQRT)
       sub = PLUMB_APPROX_RSQRT_FTZ_F64;

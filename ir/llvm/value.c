@@ -264,6 +264,21 @@ static bool constant_expression(plumb_llvm_decoder *d, LLVMValueRef c, plumb_llv
   }
 }
 
+/* A shift by the whole width, whose result is poison. */
+plumb_reg plumb_llvm_poison(plumb_llvm_decoder *d, plumb_dtype type) {
+  unsigned bits = 8 * plumb_dtype_bytes(type);
+  plumb_dtype word = plumb_llvm_container(bits);
+  plumb_reg one =
+      bits == 128 ? plumb_constant128(d->program, 1, 0) : plumb_constant(d->program, word, 1);
+  plumb_reg width =
+      bits == 128 ? plumb_constant128(d->program, bits, 0) : plumb_constant(d->program, word, bits);
+  plumb_reg r = plumb_build2(&d->b, PLUMB_OP_SHL, word, one, width);
+  if (type == word) return r;
+  plumb_reg out = plumb_reg_create(d->f, type);
+  plumb_build_mov(&d->b, out, r);
+  return out;
+}
+
 static void constant_leaves(plumb_llvm_decoder *d, LLVMValueRef c, plumb_llvm_run *out,
                             const plumb_llvm_leaves *leaves) {
   unsigned n = element_count(LLVMTypeOf(c));
@@ -282,7 +297,9 @@ static void constant_leaves(plumb_llvm_decoder *d, LLVMValueRef c, plumb_llvm_ru
   uint64_t lo, hi;
   plumb_llvm_run part;
   plumb_reg r;
-  if (plumb_llvm_constant_bits(c, &lo, &hi)) {
+  if (LLVMIsUndef(c) || LLVMIsPoison(c)) {
+    out->regs[out->count++] = plumb_llvm_poison(d, type);
+  } else if (plumb_llvm_constant_bits(c, &lo, &hi)) {
     out->regs[out->count++] = type == PLUMB_I128 ? plumb_constant128(d->program, lo, hi)
                                                  : plumb_constant(d->program, type, lo);
   } else if (LLVMIsAGlobalVariable(c) && plumb_llvm_global_address(d, c, &r)) {

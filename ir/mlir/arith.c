@@ -33,6 +33,11 @@ static bool is_signed_op(plumb_op op) {
   }
 }
 
+static bool is_division(plumb_op op) {
+  return op == PLUMB_OP_DIV_S || op == PLUMB_OP_REM_S || op == PLUMB_OP_FLOORDIV_S ||
+         op == PLUMB_OP_CEILDIV_S;
+}
+
 static plumb_reg to_i1(plumb_mlir_decoder *d, plumb_dtype dtype, plumb_reg r) {
   plumb_reg low = plumb_build2(&d->b, PLUMB_OP_AND, dtype, r, constant(d, dtype, 1));
   return plumb_build_cmp(&d->b, PLUMB_CMP_NE, dtype, low, constant(d, dtype, 0));
@@ -65,6 +70,7 @@ static bool element_int(plumb_mlir_decoder *d, const plumb_mlir_scalars *s, cons
                         plumb_reg *out) {
   uint32_t flags = plumb_mlir_overflow(d, s->op);
   if (plumb_mlir_attribute_flag(s->op, "isExact")) flags |= PLUMB_FLAG_EXACT;
+  if (is_division((plumb_op)s->row->code)) flags |= PLUMB_FLAG_NSW; /* INT_MIN / -1 is undefined */
   *out = int_binary(d, (plumb_op)s->row->code, s->in, s->in_bits, flags, in[0], in[1]);
   return true;
 }
@@ -224,11 +230,24 @@ plumb_reg plumb_mlir_convert_int(plumb_mlir_decoder *d, plumb_dtype to, int to_b
   return plumb_mlir_mask(d, to, to_bits, value);
 }
 
+/* `overflowFlags` of trunci, `nonNeg` (NSW; ops.def, CVT), on what was built last, if that is
+ * a conversion of whole registers. */
+static void flag_conversion(plumb_mlir_decoder *d, const plumb_mlir_scalars *s) {
+  uint32_t flags = plumb_mlir_overflow(d, s->op);
+  if (plumb_mlir_attribute_flag(s->op, "nonNeg")) flags |= PLUMB_FLAG_NSW;
+  plumb_block *block = &d->b.function->blocks[d->b.block];
+  plumb_inst *last = block->inst_count ? &block->insts[block->inst_count - 1] : NULL;
+  bool whole_in = s->in_bits == plumb_dtype_table[s->in].bits;
+  bool whole_out = plumb_dtype_is_float(s->out) || s->out_bits == plumb_dtype_table[s->out].bits;
+  if (last && last->op == PLUMB_OP_CVT && whole_in && whole_out) last->flags |= flags;
+}
+
 /* code: 1 when the source is read as signed */
 static bool element_int_to_int(plumb_mlir_decoder *d, const plumb_mlir_scalars *s,
                                const plumb_reg *in, plumb_reg *out) {
   *out =
       plumb_mlir_convert_int(d, s->out, s->out_bits, s->in, s->in_bits, s->row->code != 0, in[0]);
+  if (s->in != s->out) flag_conversion(d, s);
   return true;
 }
 
@@ -257,6 +276,7 @@ static bool element_int_to_float(plumb_mlir_decoder *d, const plumb_mlir_scalars
   plumb_reg value = is_signed ? plumb_mlir_extend(d, s->in, s->in_bits, in[0]) : in[0];
   *out =
       plumb_build_cvt(&d->b, s->out, s->in, value, is_signed ? PLUMB_FLAG_SRC_SIGNED : 0, PLUMB_RN);
+  flag_conversion(d, s);
   return true;
 }
 

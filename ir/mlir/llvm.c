@@ -76,7 +76,13 @@ static uint32_t integer_flags(plumb_mlir_decoder *d, MlirOperation op, plumb_op 
     case PLUMB_OP_MUL:
     case PLUMB_OP_SHL:
       return plumb_mlir_llvm_overflow(d, op);
+    case PLUMB_OP_OR:
+      return plumb_mlir_attribute_flag(op, "isDisjoint") ? (uint32_t)PLUMB_FLAG_NUW : 0;
+    case PLUMB_OP_REM_S: /* INT_MIN / -1 is undefined behaviour */
+      return PLUMB_FLAG_NSW;
     case PLUMB_OP_DIV_S:
+      return PLUMB_FLAG_NSW |
+             (plumb_mlir_attribute_flag(op, "isExact") ? (uint32_t)PLUMB_FLAG_EXACT : 0u);
     case PLUMB_OP_DIV_U:
     case PLUMB_OP_SHR_S:
     case PLUMB_OP_SHR_U:
@@ -98,6 +104,8 @@ static bool decode_integer(plumb_mlir_decoder *d, MlirOperation op, const plumb_
   for (size_t i = 0; i < r.count; i++) {
     bool odd = flat.bits && flat.bits != plumb_dtype_table[flat.types[i]].bits;
     plumb_reg x = a.regs[i], y = b.regs[i];
+    bool division = code == PLUMB_OP_DIV_S || code == PLUMB_OP_REM_S;
+    if (odd && division) flags &= ~(uint32_t)PLUMB_FLAG_NSW; /* the container does not wrap */
     if (odd && (flags || code == PLUMB_OP_SHL || code == PLUMB_OP_SHR_S || code == PLUMB_OP_SHR_U))
       return plumb_mlir_reject(d, "i%d with poison flags or as a shift", flat.bits);
     if (odd && is_signed_op(code)) {
@@ -191,6 +199,7 @@ static bool decode_convert(plumb_mlir_decoder *d, MlirOperation op, const plumb_
   if (row->code & FROM_SIGNED) flags |= PLUMB_FLAG_SRC_SIGNED;
   if (row->code & TO_SIGNED) flags |= PLUMB_FLAG_DST_SIGNED;
   if (row->code & IS_TRUNC) flags |= plumb_mlir_llvm_overflow(d, op);
+  if (plumb_mlir_attribute_flag(op, "nonNeg")) flags |= PLUMB_FLAG_NSW;
   plumb_mlir_run a = plumb_mlir_operand(d, op, 0);
   plumb_reg *regs = PLUMB_NEW_ARRAY(d->arena, plumb_reg, to.count + 1);
   for (size_t i = 0; i < to.count; i++) {
@@ -200,6 +209,7 @@ static bool decode_convert(plumb_mlir_decoder *d, MlirOperation op, const plumb_
         from.bits && !plumb_dtype_is_float(source) && from.bits != plumb_dtype_table[source].bits;
     bool odd_to =
         to.bits && !plumb_dtype_is_float(target) && to.bits != plumb_dtype_table[target].bits;
+    if (odd_from || odd_to) flags &= ~(uint32_t)(PLUMB_FLAG_NSW | PLUMB_FLAG_NUW);
     if (odd_from && (row->code & FROM_SIGNED)) x = plumb_mlir_extend(d, source, from.bits, x);
     if (odd_to && plumb_dtype_is_float(source))
       return plumb_mlir_reject(d, "float to i%d", to.bits);
@@ -275,8 +285,13 @@ static bool decode_bitcast(plumb_mlir_decoder *d, MlirOperation op, const plumb_
 
 static bool decode_freeze(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
+  plumb_mlir_flat flat;
+  if (!result_flat(d, op, &flat)) return false;
   plumb_mlir_run a = plumb_mlir_operand(d, op, 0);
-  plumb_mlir_define_result(d, op, 0, a.regs, a.count);
+  plumb_reg *regs = PLUMB_NEW_ARRAY(d->arena, plumb_reg, flat.count + 1);
+  for (size_t i = 0; i < flat.count; i++)
+    regs[i] = plumb_build1(&d->b, PLUMB_OP_FREEZE, flat.types[i], a.regs[i]);
+  plumb_mlir_define_result(d, op, 0, regs, flat.count);
   return true;
 }
 
@@ -395,7 +410,17 @@ static bool decode_shufflevector(plumb_mlir_decoder *d, MlirOperation op,
 
 /* --- constants --- */
 
-/* zero; undef and poison are pinned to zero: any value is allowed for them. */
+/* undef is no more defined than poison: what decides by it, or outputs it, is wrong. */
+static bool decode_poison(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
+  (void)row;
+  plumb_mlir_flat flat;
+  if (!result_flat(d, op, &flat)) return false;
+  plumb_reg *regs = PLUMB_NEW_ARRAY(d->arena, plumb_reg, flat.count + 1);
+  for (size_t i = 0; i < flat.count; i++) regs[i] = plumb_mlir_poison(d, flat.types[i]);
+  plumb_mlir_define_result(d, op, 0, regs, flat.count);
+  return true;
+}
+
 static bool decode_zero(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   plumb_mlir_flat flat;
@@ -470,8 +495,8 @@ const plumb_mlir_op plumb_mlir_ops_llvm[] = {
     {"llvm.insertelement", decode_insertelement, 0},
     {"llvm.shufflevector", decode_shufflevector, 0},
     {"llvm.mlir.zero", decode_zero, 0},
-    {"llvm.mlir.undef", decode_zero, 0},
-    {"llvm.mlir.poison", decode_zero, 0},
+    {"llvm.mlir.undef", decode_poison, 0},
+    {"llvm.mlir.poison", decode_poison, 0},
     {"llvm.mlir.constant", decode_constant, 0},
     {"llvm.mlir.global", plumb_mlir_llvm_decode_global, 0},
     {"llvm.mlir.addressof", plumb_mlir_llvm_decode_addressof, 0},

@@ -35,6 +35,9 @@ void plumb_mlir_llvm_load(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *l
 void plumb_mlir_llvm_store(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *layout,
                            plumb_space space, plumb_reg address, int64_t align, uint32_t flags,
                            const plumb_reg *regs);
+/* plumb_inst.align_log2 of an access at `offset` from an address of which `align` bytes are
+ * promised; 0 and 0: nothing. */
+uint8_t plumb_mlir_llvm_promised_log2(int64_t align, int64_t offset);
 /* VOLATILE, RELAXED, ACQUIRE, ... and the scope, of a load, store, atomic or fence. */
 uint32_t plumb_mlir_llvm_order(plumb_mlir_decoder *d, MlirOperation op, const char *attribute);
 

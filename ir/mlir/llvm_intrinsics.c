@@ -1,5 +1,6 @@
 /* The intr.* operations of the llvm dialect (LLVM Language Reference 22, Intrinsic
  * Functions). Vectors are runs: each element on its own. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/mlir/llvm_internal.h"
@@ -314,6 +315,17 @@ bool plumb_mlir_llvm_intr_slice(plumb_mlir_decoder *d, MlirOperation op, const p
 
 /* --- memory --- */
 
+/* `llvm.align` of argument k in `arg_attrs`: one dictionary an argument. */
+static int64_t argument_align(const char *text, int k) {
+  for (const char *at = strchr(text, '{'); at; at = strchr(at + 1, '{')) {
+    if (k-- > 0) continue;
+    static const char key[] = "llvm.align = ";
+    const char *found = strstr(at, key), *end = strchr(at, '}');
+    return found && end && found < end ? strtoll(found + sizeof key - 1, NULL, 10) : 0;
+  }
+  return 0;
+}
+
 bool plumb_mlir_llvm_intr_memory(plumb_mlir_decoder *d, MlirOperation op,
                                  const plumb_mlir_op *row) {
   bool set = row->code != 0;
@@ -330,8 +342,12 @@ bool plumb_mlir_llvm_intr_memory(plumb_mlir_decoder *d, MlirOperation op,
     bytes = plumb_mlir_i64(d, length);
   else
     return plumb_mlir_reject(d, "no length");
-  plumb_build(&d->b, set ? PLUMB_OP_MEMSET : PLUMB_OP_MEMCPY, set ? PLUMB_I8 : PLUMB_I64, NULL, 0,
-              (plumb_reg[]){to, from, bytes}, 3);
+  plumb_inst *inst =
+      plumb_build(&d->b, set ? PLUMB_OP_MEMSET : PLUMB_OP_MEMCPY, set ? PLUMB_I8 : PLUMB_I64, NULL,
+                  0, (plumb_reg[]){to, from, bytes}, 3);
+  const char *attributes = plumb_mlir_attribute_text(d, op, "arg_attrs");
+  inst->align_log2 = plumb_mlir_llvm_promised_log2(argument_align(attributes, 0), 0);
+  if (!set) inst->sub = plumb_mlir_llvm_promised_log2(argument_align(attributes, 1), 0);
   return true;
 }
 

@@ -158,10 +158,19 @@ static size_t group_at(const plumb_mlir_llvm_layout *layout, size_t first, int64
   return 1;
 }
 
-static void set_access(plumb_inst *inst, plumb_space space, int64_t offset, uint32_t flags) {
+/* `align`: promised of the whole value's address. A lane's widest access is of 16 bytes. */
+uint8_t plumb_mlir_llvm_promised_log2(int64_t align, int64_t offset) {
+  uint8_t log2 = 0;
+  while (align > 0 && log2 < 4 && !((align | offset) >> log2 & 1)) log2++;
+  return log2;
+}
+
+static void set_access(plumb_inst *inst, plumb_space space, int64_t offset, int64_t align,
+                       uint32_t flags) {
   inst->space = (uint8_t)space;
   inst->imm = offset;
   inst->flags |= flags;
+  inst->align_log2 = plumb_mlir_llvm_promised_log2(align, offset);
 }
 
 void plumb_mlir_llvm_load(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *layout,
@@ -172,7 +181,7 @@ void plumb_mlir_llvm_load(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *l
     plumb_reg first = plumb_reg_create_run(d->b.function, layout->types[i], n);
     for (size_t k = 0; k < n; k++) out_regs[i + k] = first + (plumb_reg)k;
     set_access(plumb_build(&d->b, PLUMB_OP_LOAD, layout->types[i], out_regs + i, n, &address, 1),
-               space, layout->offsets[i], flags);
+               space, layout->offsets[i], align, flags);
     i += n;
   }
 }
@@ -185,7 +194,7 @@ void plumb_mlir_llvm_store(plumb_mlir_decoder *d, const plumb_mlir_llvm_layout *
     plumb_reg operands[5] = {address};
     memcpy(operands + 1, regs + i, n * sizeof *regs);
     set_access(plumb_build(&d->b, PLUMB_OP_STORE, layout->types[i], NULL, 0, operands, n + 1),
-               space, layout->offsets[i], flags);
+               space, layout->offsets[i], align, flags);
     i += n;
   }
 }
@@ -301,11 +310,40 @@ static plumb_reg lane_of(plumb_mlir_run run, size_t e) {
   return run.regs[run.count == 1 ? 0 : e];
 }
 
+static plumb_reg build_flagged(plumb_mlir_decoder *d, plumb_op op, plumb_reg a, plumb_reg b,
+                               uint32_t flags) {
+  plumb_reg r = plumb_reg_create(d->b.function, PLUMB_I64);
+  plumb_build(&d->b, op, PLUMB_I64, &r, 1, (plumb_reg[]){a, b}, 2)->flags |= flags;
+  return r;
+}
+
+/* GEPNoWrapFlags of LLVMEnums.td: in bounds 1, nusw 2, nuw 4. Sums stay in the allocation
+ * (EXACT, ops.def) and do not wrap; nor do the scaled indices. */
+static void gep_flags(plumb_mlir_decoder *d, MlirOperation op, uint32_t *out_sum,
+                      uint32_t *out_scale) {
+  static const char key[] = "noWrapFlags = ";
+  const char *at = strstr(plumb_mlir_llvm_generic_text(d, op), key);
+  long bits = at ? strtol(at + sizeof key - 1, NULL, 10) : 0;
+  uint32_t nuw = bits & 4 ? (uint32_t)PLUMB_FLAG_NUW : 0u;
+  *out_sum = (bits & 1 ? (uint32_t)PLUMB_FLAG_EXACT : 0u) | nuw;
+  *out_scale = (bits & 2 ? (uint32_t)PLUMB_FLAG_NSW : 0u) | nuw;
+}
+
+static plumb_reg gep_sum(plumb_mlir_decoder *d, plumb_reg address, plumb_reg offset,
+                         uint32_t flags) {
+  int64_t known;
+  if (!flags || (plumb_mlir_reg_value(d, offset, &known) && known == 0))
+    return plumb_mlir_add(d, address, offset);
+  return build_flagged(d, PLUMB_OP_ADD, address, offset, flags);
+}
+
 /* The address of one pointer: base plus what each index adds (LangRef, getelementptr). */
 static bool gep_element(plumb_mlir_decoder *d, MlirOperation op, MlirType type, const int64_t *raw,
                         size_t count, size_t e, plumb_reg *out_address) {
   plumb_reg address = lane_of(plumb_mlir_operand(d, op, 0), e);
   intptr_t next = 1;
+  uint32_t sum, scale;
+  gep_flags(d, op, &sum, &scale);
   for (size_t i = 0; i < count; i++) {
     plumb_reg index;
     int64_t constant = raw[i], size, align;
@@ -321,7 +359,7 @@ static bool gep_element(plumb_mlir_decoder *d, MlirOperation op, MlirType type, 
       size_t first;
       if (!is_constant) return plumb_mlir_reject(d, "a struct member that is not constant");
       if (!plumb_mlir_llvm_member(d, type, constant, &type, &offset, &first)) return false;
-      address = plumb_mlir_add(d, address, plumb_mlir_i64(d, offset));
+      address = gep_sum(d, address, plumb_mlir_i64(d, offset), sum);
       continue;
     }
     if (i > 0) {
@@ -330,7 +368,10 @@ static bool gep_element(plumb_mlir_decoder *d, MlirOperation op, MlirType type, 
       if (!plumb_mlir_llvm_member(d, type, 0, &type, &offset, &first)) return false;
     }
     if (!size_and_align(d, type, &size, &align)) return false;
-    address = plumb_mlir_add(d, address, plumb_mlir_mul(d, index, plumb_mlir_i64(d, size)));
+    plumb_reg scaled = scale && !is_constant && size != 1
+                           ? build_flagged(d, PLUMB_OP_MUL, index, plumb_mlir_i64(d, size), scale)
+                           : plumb_mlir_mul(d, index, plumb_mlir_i64(d, size));
+    address = gep_sum(d, address, scaled, sum);
   }
   *out_address = address;
   return true;
@@ -394,7 +435,7 @@ bool plumb_mlir_llvm_decode_atomicrmw(plumb_mlir_decoder *d, MlirOperation op,
   plumb_inst *inst = plumb_build(&d->b, PLUMB_OP_ATOMIC, type, result.regs, 1,
                                  (plumb_reg[]){plumb_mlir_operand1(d, op, 0), value.regs[0]}, 2);
   inst->sub = (uint8_t)atomic_kinds[kind];
-  set_access(inst, plumb_mlir_llvm_space(plumb_mlir_operand_type(op, 0)), 0,
+  set_access(inst, plumb_mlir_llvm_space(plumb_mlir_operand_type(op, 0)), 0, 0,
              plumb_mlir_llvm_order(d, op, "ordering"));
   return true;
 }
@@ -412,7 +453,7 @@ bool plumb_mlir_llvm_decode_cmpxchg(plumb_mlir_decoder *d, MlirOperation op,
       &d->b, PLUMB_OP_ATOMIC, type, &old, 1,
       (plumb_reg[]){plumb_mlir_operand1(d, op, 0), expected, plumb_mlir_operand1(d, op, 2)}, 3);
   inst->sub = PLUMB_ATOMIC_CAS;
-  set_access(inst, plumb_mlir_llvm_space(plumb_mlir_operand_type(op, 0)), 0,
+  set_access(inst, plumb_mlir_llvm_space(plumb_mlir_operand_type(op, 0)), 0, 0,
              plumb_mlir_llvm_order(d, op, "success_ordering"));
   plumb_reg same = plumb_build_cmp(&d->b, PLUMB_CMP_EQ, type, old, expected);
   plumb_mlir_define_result(d, op, 0, (plumb_reg[]){old, same}, 2);

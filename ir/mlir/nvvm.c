@@ -350,6 +350,7 @@ static const intrinsic_row intrinsic_rows[] = {
     {"sqrt.f", ALU, PLUMB_OP_SQRT, 1, PLUMB_RN, 0},
     {"rsqrt.approx.f", APPROX, PLUMB_APPROX_RSQRT, 1, 0, 0},
     {"rsqrt.approx.ftz.f", APPROX, PLUMB_APPROX_RSQRT, 1, 0, FTZ},
+    {"rsqrt.approx.d", APPROX, PLUMB_APPROX_RSQRT, 1, 0, 0},
     {"rsqrt.approx.ftz.d", APPROX, PLUMB_APPROX_RSQRT_FTZ_F64, 1, 0, FTZ},
     {"ex2.approx.f", APPROX, PLUMB_APPROX_EX2, 1, 0, 0},
     {"ex2.approx.f32", APPROX, PLUMB_APPROX_EX2, 1, 0, 0},

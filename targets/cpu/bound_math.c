@@ -343,6 +343,8 @@ static plumb_companion approx_image(plumb_approx which, plumb_dtype type, const 
     case PLUMB_APPROX_SQRT:
       return plumb_interval_sqrt(a);
     case PLUMB_APPROX_RSQRT:
+      /* No error is documented for f64 (9.7.3.17). */
+      if (type == PLUMB_F64) return plumb_companion_unknown();
       return image(PLUMB_MATH_RSQRT, a);
     case PLUMB_APPROX_LG2:
       return image(PLUMB_MATH_LOG2, a);

@@ -543,15 +543,20 @@ void plumb_block_start(plumb_block_run *br, uint64_t index);
 /* After FINISHED or TRAPPED: gives counters, trap and accesses to the run. */
 void plumb_block_finish(plumb_block_run *br);
 
+/* --- idle.c --- */
+
 /* Looks for running blocks that only wait. */
 typedef struct plumb_idle {
   uint64_t changes; /* seen at the last look */
+  uint64_t loaded;  /* bytes of global memory, seen then too */
   uint64_t hash;    /* kept state */
   uint64_t looks, next_keep;
 } plumb_idle;
 /* Called when each of the blocks has taken its quantum. True: they wait for ever; the
- * trap is recorded in one of them. */
-bool plumb_idle_look(plumb_idle *idle, plumb_block_run *blocks, uint32_t count);
+ * trap is recorded in one of them, or the limit where `unstarted` blocks do not fit.
+ * resident: no other blocks run, so nobody else writes global memory. */
+bool plumb_idle_look(plumb_idle *idle, plumb_block_run *blocks, uint32_t count, bool resident,
+                     uint64_t unstarted);
 
 /* --- launch.c --- */
 

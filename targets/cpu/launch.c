@@ -191,10 +191,11 @@ bool plumb_steps_tell(plumb_block_run *br) {
 
 static void run_one(plumb_block_run *br, uint64_t index) {
   plumb_idle idle = {0};
+  bool alone = br->grid->host || br->grid->block_count == 1;
   plumb_block_start(br, index);
   for (;;) {
     plumb_block_end end = plumb_block_continue(br, BLOCK_QUANTUM);
-    if (end == PLUMB_BLOCK_YIELDED && !plumb_idle_look(&idle, br, 1)) continue;
+    if (end == PLUMB_BLOCK_YIELDED && !plumb_idle_look(&idle, br, 1, alone, 0)) continue;
     break;
   }
   plumb_block_finish(br);
@@ -311,9 +312,10 @@ static void run_ordered(plumb_grid *g) {
       else
         running--;
     }
-    if (running && !stop && plumb_idle_look(&idle, blocks, count))
+    uint64_t unstarted = (clusters - next) * g->cluster_blocks;
+    if (running && !stop && plumb_idle_look(&idle, blocks, count, true, unstarted))
       for (uint32_t i = 0; i < count; i++)
-        if (blocks[i].trapped) {
+        if (blocks[i].trapped || blocks[i].unsupported) {
           plumb_block_finish(&blocks[i]);
           stop = true;
         }

@@ -4,8 +4,6 @@
  *
  * A clock's entry for a block's number | PROXY_... says which of that block's accesses
  * are known to the asynchronous proxy, and travels with the clock. */
-#include <stdio.h>
-
 #include "targets/cpu/async.h"
 
 #define PROXY_SHARED (1ull << 62)
@@ -64,12 +62,9 @@ static bool conflict(plumb_block_run *br, const plumb_strand *s, uint32_t lane, 
   const plumb_inst *inst = plumb_inst_at(br->run, (uint32_t)(tag >> 32), NULL);
   uint32_t who = who_of(low(tag));
   const char *did = other_write ? "write" : "read", *does = write ? "write" : "read";
-  char by[40] = "an asynchronous copy";
+  char by[64];
   if (br->trapped) return false;
-  if (who < PLUMB_WHO_WARP)
-    snprintf(by, sizeof by, "lane %u", who);
-  else if (who < PLUMB_WHO_AGENT)
-    snprintf(by, sizeof by, "several lanes");
+  plumb_race_party(who, br->lanes, by);
   if (fence)
     plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
                   "the copy's %s through the asynchronous proxy does not see the %s by %s: no "

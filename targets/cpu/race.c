@@ -113,12 +113,27 @@ void plumb_race_split_block(const plumb_grid *g, uint64_t block, int64_t out[3])
   out[2] = (int64_t)(block / g->launch.grid[0] / g->launch.grid[1]);
 }
 
+const char *plumb_race_party(uint32_t who, uint32_t lanes, char out[64]) {
+  if (who < PLUMB_WHO_WARP) {
+    snprintf(out, 64, "lane %u", who);
+  } else if (who < PLUMB_WHO_MANY) {
+    uint32_t first = (who - PLUMB_WHO_WARP) * PLUMB_WARP_LANES, last = first + PLUMB_WARP_LANES;
+    snprintf(out, 64, "several of lanes %u to %u", first, (last < lanes ? last : lanes) - 1);
+  } else if (who == PLUMB_WHO_MANY) {
+    snprintf(out, 64, "lanes of several warps");
+  } else {
+    snprintf(out, 64, "an asynchronous copy");
+  }
+  return out;
+}
+
 static bool report(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
                    bool write, uint64_t other, uint64_t other_block, bool other_write) {
   const plumb_function *fn = NULL;
   const plumb_inst *inst = plumb_inst_at(br->run, (uint32_t)(other >> 32), &fn);
   uint32_t who = who_of(low(other));
   int32_t lane2 = who < PLUMB_WHO_WARP ? (int32_t)who : -1;
+  char party[64];
   const char *of = other_block == br->index ? "the same block" : "another block";
   if (br->trapped) return false;
   if (who >= PLUMB_WHO_AGENT)
@@ -128,9 +143,9 @@ static bool report(plumb_block_run *br, const plumb_strand *s, uint32_t lane, ui
                   write ? "write" : "read", lane, other_write ? "write" : "read", of);
   else
     plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
-                  "%s by lane %u and %s by %s%d of %s are not ordered", write ? "write" : "read",
-                  lane, other_write ? "write" : "read", lane2 < 0 ? "several lanes " : "lane ",
-                  lane2, of);
+                  "%s by lane %u and %s by %s of %s are not ordered", write ? "write" : "read",
+                  lane, other_write ? "write" : "read", plumb_race_party(who, br->lanes, party),
+                  of);
   br->trap.lane2 = lane2;
   br->trap.address = address;
   br->trap.size_bytes = 4;

@@ -202,4 +202,7 @@ bool plumb_proxy_follows(plumb_block_run *br, const plumb_strand *s, uint32_t la
 void plumb_proxy_stamp(plumb_block_run *br, uint32_t agent, uint32_t pc, uint64_t address,
                        uint64_t size_bytes, unsigned how);
 
+/* "lane 5", "several of lanes 32 to 63", ...: who a tag names, in a block of `lanes`. */
+const char *plumb_race_party(uint32_t who, uint32_t lanes, char out[64]);
+
 #endif

@@ -192,6 +192,7 @@ static bool exec_barrier(plumb_block_run *br, plumb_strand *s, const plumb_inst 
       if (plumb_lanes_has(&s->lanes, l)) b->popc += truth[l] & 1;
     b->anded += s->lanes.count;
   }
+  br->changes++;
   if (inst->sub == PLUMB_BARRIER_ARRIVE) {
     s->pc++;
   } else {

@@ -254,6 +254,27 @@ static const row rows[] = {
             " mov.u32 %r7, 0;\nS: add.u32 %r7, %r7, 1; ld.volatile.global.u32 %r8, [%rd1+4]; "
             "setp.ne.u32 %p2, %r8, 99; @%p2 bra S; st.global.u32 [%rd1], %r7;\n"),
      1, 32, 0, 16, 0, PLUMB_TRAP_DEADLOCK, NULL},
+    /* Only the step limit may end these: somebody could still write, or a clock decides. */
+    {"wait, then give up by a counter",
+     KERNEL("",
+            " mov.u32 %r7, 0;\nS: add.u32 %r7, %r7, 1; ld.volatile.global.u32 %r8, [%rd1+4]; "
+            "setp.eq.u32 %p2, %r8, 99; @%p2 bra E; setp.lt.u32 %p3, %r7, 300000; @%p3 bra S;\nE: "
+            "mov.u32 %r9, 64; st.global.u32 [%rd3], %r9;\n"),
+     1, 1, 0, 16, 0, PLUMB_TRAP_NONE, NULL},
+    {"a producer that polls for long",
+     KERNEL("",
+            " mov.u32 %r7, 0; setp.ne.u32 %p1, %r3, 0; @%p1 bra W;\nS: nanosleep.u32 20; "
+            "ld.volatile.global.u32 %r8, [%rd1]; setp.ne.u32 %p2, %r8, 7; @%p2 bra S; ret;\n"
+            "W: ld.volatile.global.u32 %r8, [%rd1+8]; add.u32 %r7, %r7, 1; setp.lt.u32 %p3, %r7, "
+            "200000; @%p3 bra W; mov.u32 %r8, 7; st.volatile.global.u32 [%rd1], %r8;\n"),
+     2, 1, 0, 16, 0, PLUMB_TRAP_NONE, NULL},
+    {"a clock decides",
+     KERNEL("",
+            " mov.u32 %r7, %clock;\nS: mov.u32 %r8, %clock; sub.u32 %r8, %r8, %r7; setp.lt.u32 "
+            "%p2, %r8, 900000; mov.u32 %r8, 0; @%p2 bra S; mov.u32 %r9, 64;\n" PUT),
+     1, 32, 0, 32, 0, PLUMB_TRAP_NONE, is_64},
+    {"an endless loop that reads nothing", KERNEL("", "S: bra S;\n"), 3, 32, 0, 16, 0,
+     PLUMB_TRAP_DEADLOCK, NULL},
     {"last block sums",
      KERNEL("",
             " setp.ne.u32 %p1, %r2, 0; @%p1 bra E; add.u32 %r6, %r3, 1; mul.wide.u32 %rd8, %r6, 4; "

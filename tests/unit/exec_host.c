@@ -80,18 +80,26 @@ static void test_sum(void) {
   wants(&x, &r, PLUMB_TRAP_NONE);
 }
 
-static void test_step_limit(void) {
+/* A loop that a counter decides ends at the limit; one that nothing decides is proven to be
+ * endless. */
+static void test_step_limit(bool decides) {
   fixture x = begin("endless", PLUMB_HOST);
   plumb_reg i = plumb_reg_create(x.f, PLUMB_I64);
-  uint32_t loop = plumb_block_create(x.f);
+  uint32_t loop = plumb_block_create(x.f), end = plumb_block_create(x.f);
   plumb_build_mov(&x.b, i, i64(&x, 0));
   plumb_build_bra(&x.b, loop);
   x.b.block = loop;
   plumb_build_mov(&x.b, i, plumb_build2(&x.b, PLUMB_OP_ADD, PLUMB_I64, i, i64(&x, 1)));
-  plumb_build_bra(&x.b, loop);
+  plumb_reg more = plumb_build_cmp(&x.b, PLUMB_CMP_LT_U, PLUMB_I64, i, i64(&x, INT64_MAX));
+  if (decides)
+    plumb_build_condbr(&x.b, more, loop, end);
+  else
+    plumb_build_bra(&x.b, loop);
+  x.b.block = end;
+  plumb_build_ret(&x.b, NULL, 0);
   plumb_run_result r = run(&x, "endless", NULL, 0, PLUMB_OK);
   CHECK(r.trap.location.line == 7, "the loop is not named: line %d", r.trap.location.line);
-  wants(&x, &r, PLUMB_TRAP_STEP_LIMIT);
+  wants(&x, &r, decides ? PLUMB_TRAP_STEP_LIMIT : PLUMB_TRAP_DEADLOCK);
 }
 
 static void test_poison(bool decides) {
@@ -182,7 +190,8 @@ static void test_alloca(int64_t bytes, plumb_trap_kind kind) {
 
 int main(void) {
   test_sum();
-  test_step_limit();
+  test_step_limit(true);
+  test_step_limit(false);
   test_poison(true);
   test_poison(false);
   test_overflow();
