@@ -41,10 +41,31 @@ static const uint64_t *address_lanes(plumb_block_run *br, const plumb_strand *s,
   return (const uint64_t *)(const void *)plumb_operand(br, s->frame, r);
 }
 
+/* True where a lane's address is poison because it left its allocation (getelementptr
+ * inbounds), and still lies outside: then the access itself is what to report. */
+static bool leaves_memory(const plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
+                          const plumb_lanes *on) {
+  plumb_reg r = plumb_inst_operands(s->frame->fn, inst)[0];
+  unsigned bytes = plumb_dtype_bytes((plumb_dtype)inst->type);
+  for (uint32_t l = on->lo; l < on->hi; l++) {
+    uint32_t origin = plumb_lanes_has(on, l) ? plumb_undef_get(s->frame, r, l) : 0;
+    const plumb_inst *by = origin ? plumb_inst_at(br->run, origin - 1, NULL) : NULL;
+    if (!by || by->op != PLUMB_OP_ADD || !(by->flags & PLUMB_FLAG_EXACT)) continue;
+    uint64_t address =
+        plumb_lane_bits(plumb_reg_lanes(br, s->frame, r), 8, l) + (uint64_t)inst->imm;
+    const plumb_allocation *a = plumb_window_of(address) == PLUMB_WINDOW_GLOBAL
+                                    ? plumb_allocation_of(br->machine, address)
+                                    : NULL;
+    if (!a || (address & UINT32_MAX) + bytes > a->size_bytes) return true;
+  }
+  return false;
+}
+
 static bool check_address(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
                           const plumb_lanes *on) {
   plumb_reg r = plumb_inst_operands(s->frame->fn, inst)[0];
-  return !br->undef || plumb_undef_check(br, s, r, on, "an address");
+  return !br->undef || leaves_memory(br, s, inst, on) ||
+         plumb_undef_check(br, s, r, on, "an address");
 }
 
 bool plumb_addresses(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
