@@ -278,18 +278,59 @@ static bool any_outside(const uint64_t *base, const uint64_t *offset, uint64_t s
   return bad != 0;
 }
 
+/* A lane whose address is global. */
 PLUMB_CLONES
-static bool any_zero(const plumb_inst *inst, const void *const *operands, uint32_t lo,
-                     uint32_t hi) {
-  uint64_t zero = 0;
-  if (inst->type == PLUMB_I32) {
-    const uint32_t *b = operands[1];
-    for (uint32_t l = lo; l < hi; l++) zero |= (uint64_t)(b[l] == 0);
-  } else {
-    const uint64_t *b = operands[1];
-    for (uint32_t l = lo; l < hi; l++) zero |= (uint64_t)(b[l] == 0);
+static bool any_global(const uint64_t *base, uint32_t lo, uint32_t hi) {
+  uint64_t found = 0;
+  for (uint32_t l = lo; l < hi; l++)
+    found |= (uint64_t)(plumb_window_of(base[l]) == PLUMB_WINDOW_GLOBAL);
+  return found != 0;
+}
+
+#define ANY_BITS(U, EXPRESSION) \
+  do { \
+    const U *a = operands[0], *b = inst->operands > 1 ? operands[1] : operands[0]; \
+    U bad = 0; \
+    for (uint32_t l = lo; l < hi; l++) bad |= (EXPRESSION); \
+    return bad != 0; \
+  } while (0)
+
+/* A common bit under `or disjoint`, signs that differ under `icmp samesign`. */
+PLUMB_CLONES
+static bool any_shared_bit(const plumb_inst *inst, plumb_dtype type, const void *const *operands,
+                           uint32_t lo, uint32_t hi) {
+  if (inst->op == PLUMB_OP_OR) {
+    if (type == PLUMB_I32) ANY_BITS(uint32_t, a[l] & b[l]);
+    ANY_BITS(uint64_t, a[l] & b[l]);
   }
-  return zero != 0;
+  if (type == PLUMB_I32) ANY_BITS(uint32_t, (a[l] ^ b[l]) >> 31);
+  ANY_BITS(uint64_t, (a[l] ^ b[l]) >> 63);
+}
+
+/* An integer that a conversion changes: cut to 32 bits, or negative under nneg. */
+PLUMB_CLONES
+static bool any_changed(const plumb_inst *inst, plumb_dtype from, const void *const *operands,
+                        uint32_t lo, uint32_t hi) {
+  plumb_dtype to = (plumb_dtype)inst->type;
+  bool cut = !plumb_dtype_is_float(to) && plumb_dtype_bytes(to) < plumb_dtype_bytes(from);
+  uint64_t nsw = inst->flags & PLUMB_FLAG_NSW ? UINT64_MAX : 0;
+  uint64_t nuw = inst->flags & PLUMB_FLAG_NUW ? UINT64_MAX : 0;
+  if (cut && (from != PLUMB_I64 || to != PLUMB_I32)) return true;
+  if (cut) ANY_BITS(uint64_t, ((b[l] + (1ull << 31)) >> 32 & nsw) | (a[l] >> 32 & nuw));
+  if (from == PLUMB_I32) ANY_BITS(uint32_t, (a[l] | b[l]) >> 31 & (uint32_t)nsw);
+  ANY_BITS(uint64_t, (a[l] | b[l]) >> 63 & nsw);
+}
+
+/* A zero divisor, or the one signed quotient that is too large. */
+PLUMB_CLONES
+static bool any_bad_division(const plumb_inst *inst, const void *const *operands, uint32_t lo,
+                             uint32_t hi) {
+  unsigned nsw = (inst->flags & PLUMB_FLAG_NSW) != 0;
+  if (inst->type == PLUMB_I32)
+    ANY_BITS(uint32_t, (uint32_t)(b[l] == 0) |
+                           ((uint32_t)(a[l] == 1u << 31) & (uint32_t)(b[l] == UINT32_MAX) & nsw));
+  ANY_BITS(uint64_t, (uint64_t)(b[l] == 0) |
+                         ((uint64_t)(a[l] == 1ull << 63) & (uint64_t)(b[l] == UINT64_MAX) & nsw));
 }
 
 /* A NaN or an infinity among f32 or f64 values: all ones in the exponent. */
@@ -321,8 +362,8 @@ static bool any_lane(const plumb_block_run *br, const plumb_inst *inst, const vo
   bool to_int = inst->op == PLUMB_OP_CVT && !plumb_dtype_is_float((plumb_dtype)inst->type);
   if (plumb_dtype_is_float(operand_type(inst)) && !to_int)
     return any_special_operand(inst, operands, on);
-  bool word = inst->type == PLUMB_I32 || inst->type == PLUMB_I64;
-  if (!word) return true;
+  plumb_dtype type = operand_type(inst);
+  if (type != PLUMB_I32 && type != PLUMB_I64) return true;
   switch (inst->op) {
     case PLUMB_OP_ADD:
       if (inst->flags & PLUMB_FLAG_EXACT) {
@@ -334,7 +375,7 @@ static bool any_lane(const plumb_block_run *br, const plumb_inst *inst, const vo
         if (a && any_outside(base, operands[1], first & ~(uint64_t)UINT32_MAX, a->size_bytes,
                              on->lo, on->hi))
           return true;
-        if (!a) return true;
+        if (!a && any_global(base, on->lo, on->hi)) return true;
       }
       return (inst->flags & (uint32_t)WRAPS) && any_sum(inst, operands, on->lo, on->hi);
     case PLUMB_OP_SUB:
@@ -344,12 +385,17 @@ static bool any_lane(const plumb_block_run *br, const plumb_inst *inst, const vo
       return any_sum(inst, operands, on->lo, on->hi);
     case PLUMB_OP_MUL:
       return any_product(inst, operands, on->lo, on->hi);
+    case PLUMB_OP_OR:
+    case PLUMB_OP_CMP:
+      return any_shared_bit(inst, type, operands, on->lo, on->hi);
+    case PLUMB_OP_CVT:
+      return any_changed(inst, type, operands, on->lo, on->hi);
     case PLUMB_OP_DIV_S:
     case PLUMB_OP_DIV_U:
     case PLUMB_OP_REM_S:
     case PLUMB_OP_REM_U:
-      if (inst->flags & (uint32_t)(PLUMB_FLAG_EXACT | PLUMB_FLAG_NSW)) return true;
-      return any_zero(inst, operands, on->lo, on->hi);
+      if (inst->flags & PLUMB_FLAG_EXACT) return true;
+      return any_bad_division(inst, operands, on->lo, on->hi);
     default:
       return true;
   }
