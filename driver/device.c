@@ -55,6 +55,8 @@ static void start(void) {
   d->options.seed = number_of("PLUMB_SEED");
   d->options.jobs = (int)(number_of("PLUMB_JOBS") % 1024);
   d->options.step_limit = number_of("PLUMB_STEP_LIMIT");
+  const char *model = getenv("PLUMB_MODEL"); /* else the reference reading */
+  if (model) plumb_model_find(model, &d->options.model);
   const char *allow = getenv("PLUMB_ALLOW");
   d->trust = allow && strstr(allow, "uninitialised");
   d->options.ignore_uninitialised = d->trust;

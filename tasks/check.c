@@ -158,6 +158,7 @@ static void execute(const check *k, plumb_arena *scratch, const plumb_side *sd,
   plumb_run_options options = plumb_run_options_default();
   options.seed = k->options->seed;
   options.jobs = (int)jobs;
+  options.model = k->options->model;
   options.companions = companions;
   if (sd->plan)
     plumb_execute_host(scratch, stage, c, sd->plan, &options, out);
@@ -377,7 +378,8 @@ plumb_status plumb_check_run(plumb_arena *arena, const plumb_task *task,
                              .category = task->category,
                              .accept = task->accept,
                              .command = options->command,
-                             .seed = options->seed};
+                             .seed = options->seed,
+                             .model = options->model_name};
   plumb_task_shape *shapes;
   size_t shape_count;
   PLUMB_TRY(plumb_task_shapes(arena, task, &shapes, &shape_count, diag));

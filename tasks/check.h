@@ -5,13 +5,16 @@
 #ifndef PLUMB_TASKS_CHECK_H
 #define PLUMB_TASKS_CHECK_H
 
+#include "targets/models/model.h"
 #include "tasks/report.h"
 #include "tasks/task.h"
 
 typedef struct plumb_check_options {
   uint64_t seed;
   int jobs;
-  const char *save; /* folder for the stages, or NULL */
+  plumb_model model;      /* what matrix instructions compute */
+  const char *model_name; /* NULL: the reference reading */
+  const char *save;       /* folder for the stages, or NULL */
   const char *command;
   /* Called before a stage runs (may be NULL). */
   void (*progress)(void *user, const char *side, size_t done, size_t total, const char *step);

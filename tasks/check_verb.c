@@ -19,6 +19,8 @@ static void show_progress(void *user, const char *task, size_t done, size_t tota
 static plumb_check_options check_options(const plumb_verb_options *o) {
   return (plumb_check_options){.seed = o->seed,
                                .jobs = o->jobs,
+                               .model = o->model,
+                               .model_name = o->model_name,
                                .save = o->save,
                                .command = o->command,
                                .progress = o->quiet ? NULL : show_progress};

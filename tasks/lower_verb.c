@@ -156,6 +156,7 @@ static void run_stages(lowering *l) {
     plumb_run_options options = plumb_run_options_default();
     options.seed = l->o->seed;
     options.jobs = l->o->jobs;
+    options.model = l->o->model;
     options.companions = i == 0 && s->stage->kind == PLUMB_STAGE_MLIR;
     plumb_invoke(l->arena, s->stage, &l->o->invocation, &options, &r);
     if (i == 0) first = r;
@@ -207,6 +208,7 @@ plumb_status plumb_verb_lower(plumb_arena *arena, plumb_verb_options *o, plumb_t
                              .blamed = -1,
                              .command = o->command,
                              .seed = o->seed,
+                             .model = o->model_name,
                              .versions = "plumb 0.1.0; LLVM and MLIR 22"};
   PLUMB_TRY(list_stages(&l));
   run_stages(&l);

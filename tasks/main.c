@@ -38,6 +38,8 @@ static const struct {
      "  --save DIR   every stage as a file in DIR\n"
      "  --seed N     of the inputs and the schedule (default 0)\n"
      "  --jobs N     threads (default: all cores)\n"
+     "  --model GPU  matrix instructions compute what that GPU's unit gives (a100, h100, ...);\n"
+     "               default: products exact, one rounding at the end\n"
      "  --quiet      no progress\n"
      "\n"
      "Without a task file the reference's signature gives tensors, types and static shapes. Its\n"
@@ -68,7 +70,8 @@ static const struct {
      "  --arg V        once for each argument: 3, [1,2.5,nan,0x7fc00000], 2x3:[...], f16:[...],\n"
      "                 @file.npy, fill:KIND,seed\n"
      "  --expect K=V   the right values of argument K after the run (resultK for results)\n"
-     "  --entry NAME, --grid X,Y,Z, --block X,Y,Z, --shared BYTES, --format, -o, --seed, --jobs\n"},
+     "  --entry NAME, --grid X,Y,Z, --block X,Y,Z, --shared BYTES, --format, -o, --seed, --jobs,\n"
+     "  --model GPU\n"},
     {"run",
      "plumb run FILE [--entry NAME] [--grid X,Y,Z] [--block X,Y,Z] [--shared BYTES] --arg V...\n"
      "\n"
@@ -77,9 +80,10 @@ static const struct {
      "\n"
      "  --arg V      as in plumb lower --help; a lone number is a scalar parameter's value\n"
      "  --save DIR   each argument and result after the run as argK.npy, resultK.npy\n"
+     "  --model GPU  matrix instructions as on that GPU (a100, h100, ...), else exact\n"
      "  --format text|json, -o FILE, --seed N, --jobs N\n"
      "\n"
-     "plumb run [--arch sm_90] [--allow LIST] [--seed N] [--jobs N] -- PROGRAM ARGUMENTS...\n"
+     "plumb run [--arch sm_90] [--allow LIST] [--model GPU] [--seed N] [--jobs N] -- PROGRAM ARGUMENTS...\n"
      "\n"
      "  plumb run --arch sm_80 -- ./vectorAdd\n"
      "\n"
@@ -151,6 +155,7 @@ enum {
   JOBS,
   QUIET,
   ALLOW,
+  MODEL,
   REFERENCE_ENTRY,
   SIZE,
   SHAPE,
@@ -177,6 +182,7 @@ static const struct option flags[] = {{"entry", required_argument, NULL, ENTRY},
                                       {"jobs", required_argument, NULL, JOBS},
                                       {"quiet", no_argument, NULL, QUIET},
                                       {"allow", required_argument, NULL, ALLOW},
+                                      {"model", required_argument, NULL, MODEL},
                                       {"reference-entry", required_argument, NULL, REFERENCE_ENTRY},
                                       {"size", required_argument, NULL, SIZE},
                                       {"shape", required_argument, NULL, SHAPE},
@@ -225,6 +231,12 @@ static plumb_status apply_flag(command *c, int flag, const char *value, plumb_di
     case ALLOW:
       o->allow = value;
       return PLUMB_OK;
+    case MODEL:
+      o->model_name = value;
+      return plumb_model_find(value, &o->model)
+                 ? PLUMB_OK
+                 : plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0,
+                              "--model '%s' is not known (known: %s)", value, plumb_model_names());
     case STAGE:
       PLUMB_TRY(parse_count("--stage", value, &number, diag));
       o->stage = number > 100000 ? 100000 : (int)number;

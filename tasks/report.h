@@ -44,6 +44,7 @@ typedef struct plumb_report {
   size_t note_count, note_capacity;
   const char *command;
   uint64_t seed;
+  const char *model;    /* of matrix instructions; NULL: the reference reading */
   const char *versions; /* one line */
 } plumb_report;
 

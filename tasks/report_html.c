@@ -138,7 +138,9 @@ static void write_report(const plumb_report *report, plumb_text *out) {
   for (size_t i = 0; i < report->note_count; i++) element(out, "p", report->notes[i]);
   plumb_text_printf(out, "<p>");
   plumb_markup_append(out, report->versions);
-  plumb_text_printf(out, "; seed %llu; <code>", (unsigned long long)report->seed);
+  plumb_text_printf(out, "; seed %llu; matrix instructions: ", (unsigned long long)report->seed);
+  plumb_markup_append(out, report->model ? report->model : "reference");
+  plumb_text_printf(out, "; <code>");
   plumb_markup_append(out, report->command);
   plumb_text_printf(out, "</code></p>\n");
 }

@@ -168,6 +168,7 @@ void plumb_report_write_json(const plumb_report *report, plumb_text *out) {
   cJSON *environment = cJSON_AddObjectToObject(root, "environment");
   add_text(environment, "versions", report->versions);
   cJSON_AddNumberToObject(environment, "seed", (double)report->seed);
+  add_text(environment, "matrix_model", report->model ? report->model : "reference");
   add_text(environment, "command", report->command);
   char *text = cJSON_PrintUnformatted(root);
   plumb_text_printf(out, "%s\n", plumb_utf8_clean(out->arena, text));

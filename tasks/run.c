@@ -135,6 +135,7 @@ plumb_status plumb_verb_run(plumb_arena *arena, plumb_verb_options *o, plumb_tex
   plumb_run_options options = plumb_run_options_default();
   options.seed = o->seed;
   options.jobs = o->jobs;
+  options.model = o->model;
   plumb_invoked r;
   plumb_invoke(arena, &ladder->stages[0], &o->invocation, &options, &r);
   if (r.status != PLUMB_OK) {

@@ -23,6 +23,8 @@ typedef struct plumb_verb_options {
   const char *save;
   uint64_t seed;
   int jobs;
+  plumb_model model; /* what matrix instructions compute */
+  const char *model_name;
   const char *command;
   char **program;    /* run --: the program and its arguments, NULL-terminated; else NULL */
   const char *allow; /* faults that are none: "uninitialised,races" */
