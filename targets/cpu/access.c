@@ -155,30 +155,53 @@ static void gather_rows(const plumb_access *a, uint8_t *to, const uint8_t *from)
     memcpy(to + done, to, done < all - done ? done : all - done);
 }
 
+/* Sizes are copied: stores might alias the footprint, and then nothing would vectorise. */
 #define FILL(TYPE) \
-  for (uint32_t r = 0; r < fp->rows; r++) { \
-    TYPE v, *row = (TYPE *)(void *)to + a->on->lo + r * fp->width; \
+  for (uint32_t r = 0, rows = fp->rows, width = fp->width; r < rows; r++) { \
+    TYPE v, *row = (TYPE *)(void *)to + a->on->lo + r * width; \
     memcpy(&v, from + fp->first + r * fp->pitch, sizeof v); \
-    for (uint32_t c = 0; c < fp->width; c++) row[c] = v; \
+    for (uint32_t c = 0; c < width; c++) row[c] = v; \
   }
+
+/* One element a lane, and all lanes of a row read the same. */
+PLUMB_CLONES
+static void fill_rows(const plumb_access *a, uint8_t *to, const uint8_t *from) {
+  const plumb_footprint *fp = &a->rows;
+  switch (a->element_bytes) {
+    case 1:
+      FILL(uint8_t)
+      break;
+    case 2:
+      FILL(uint16_t)
+      break;
+    case 4:
+      FILL(uint32_t)
+      break;
+    default:
+      FILL(uint64_t)
+  }
+}
 
 static void gather(const plumb_block_run *br, const plumb_access *a, uint8_t *to,
                    const uint8_t *from) {
   const plumb_footprint *fp = &a->rows;
-  bool fill = a->by_rows && fp->step == 0;
   if (a->by_rows && a->elements == 1 && fp->step == a->element_bytes) {
     gather_rows(a, to, from);
     return;
   }
+  if (a->by_rows && fp->step == 0 && fp->width > 1 && a->element_bytes <= 8) {
+    fill_rows(a, to, from);
+    return;
+  }
   switch (a->element_bytes) {
     case 1:
-      if (fill) FILL(uint8_t) else GATHER(uint8_t) break;
+      GATHER(uint8_t) break;
     case 2:
-      if (fill) FILL(uint16_t) else GATHER(uint16_t) break;
+      GATHER(uint16_t) break;
     case 4:
-      if (fill) FILL(uint32_t) else GATHER(uint32_t) break;
+      GATHER(uint32_t) break;
     case 8:
-      if (fill) FILL(uint64_t) else GATHER(uint64_t) break;
+      GATHER(uint64_t) break;
     default:
       GATHER(wide)
   }
@@ -195,7 +218,8 @@ static bool scatter(const plumb_block_run *br, const plumb_access *a, uint8_t *t
                     const uint8_t *from) {
   const plumb_footprint *fp = &a->rows;
   bool changed = false;
-  if (a->by_rows && a->elements == 1 && fp->step == a->element_bytes && fp->pitch) {
+  if (a->by_rows && a->elements == 1 && fp->step == a->element_bytes &&
+      (fp->pitch || fp->rows == 1)) {
     size_t row = (size_t)fp->width * a->element_bytes;
     from += (size_t)a->on->lo * a->element_bytes;
     to += fp->first;

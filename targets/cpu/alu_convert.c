@@ -182,7 +182,7 @@ static void modify_f32(const lanes *x, bool flush, bool saturate) {
     uint32_t bits = a[l], magnitude = bits & ~sign;
     uint32_t kept = magnitude > infinite ? PLUMB_F32_NAN : bits;
     kept = (flush & (magnitude < 0x00800000u)) ? bits & sign : kept;
-    uint32_t inside = (kept & sign) | (magnitude > infinite) ? 0 : kept > one ? one : kept;
+    uint32_t inside = ((kept & sign) | (magnitude > infinite)) ? 0 : kept > one ? one : kept;
     r[l] = saturate ? inside : kept;
   }
 }

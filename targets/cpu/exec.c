@@ -13,6 +13,27 @@
 #define MAX_ALU_OPERANDS 8
 #define MAX_ALU_RESULTS 3 /* scratch[3] is for the condition of a SELECT */
 
+#define SET(TYPE) \
+  for (uint32_t l = lo; l < hi; l++) ((TYPE *)(void *)lanes)[l] = (TYPE)value
+
+PLUMB_CLONES
+void plumb_lanes_set(uint8_t *lanes, unsigned bytes, uint64_t value, uint32_t lo, uint32_t hi) {
+  switch (bytes) {
+    case 1:
+      SET(uint8_t);
+      break;
+    case 2:
+      SET(uint16_t);
+      break;
+    case 4:
+      SET(uint32_t);
+      break;
+    default:
+      SET(uint64_t);
+  }
+}
+#undef SET
+
 uint8_t *plumb_const_lanes(plumb_block_run *br, uint32_t index) {
   const plumb_const *c = &br->program->consts[index];
   unsigned bytes = plumb_dtype_bytes(c->type);
@@ -187,9 +208,8 @@ static void exec_sreg(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   uint64_t v = 0;
   bool uniform = uniform_sreg(br, which, &v);
   const uint16_t *list = plumb_lanes_list(on, br->list_room);
-  if (bytes == 4 && on->dense && uniform) {
-    uint32_t *to = (uint32_t *)(void *)lanes;
-    for (uint32_t l = on->lo; l < on->hi; l++) to[l] = (uint32_t)v;
+  if (on->dense && uniform) {
+    plumb_lanes_set(lanes, bytes, v, on->lo, on->hi);
   } else if (bytes == 4 && on->dense && which <= PLUMB_SREG_TID_Z) {
     memcpy(lanes + (size_t)on->lo * 4, br->grid->thread[which - PLUMB_SREG_TID_X] + on->lo,
            (size_t)on->count * 4);

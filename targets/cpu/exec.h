@@ -299,6 +299,8 @@ static inline uint8_t *plumb_reg_lanes(const plumb_block_run *br, const plumb_fr
                                        plumb_reg r) {
   return f->regs + (size_t)f->fn->reg_slots[r] * br->lanes;
 }
+/* Gives lanes [lo, hi) one value of 1, 2, 4 or 8 bytes. */
+void plumb_lanes_set(uint8_t *lanes, unsigned bytes, uint64_t value, uint32_t lo, uint32_t hi);
 uint8_t *plumb_const_lanes(plumb_block_run *br, uint32_t index);
 /* Lanes of an operand, which may be a constant. */
 static inline const uint8_t *plumb_operand(plumb_block_run *br, const plumb_frame *f, plumb_reg r) {

@@ -44,7 +44,11 @@ bool plumb_footprint_span(const plumb_footprint *fp, int64_t *out_low, int64_t *
 }
 
 bool plumb_footprint_stretch(plumb_footprint *fp, uint64_t size_bytes) {
-  if (fp->width > 1 && fp->step != 0 && fp->step != size_bytes) return false;
+  if (fp->width > 1 && fp->step != 0 && fp->step != size_bytes) {
+    if (fp->rows > 1) return false;
+    /* One row with holes: rows of one lane each, as when every thread has a row of its own. */
+    *fp = (plumb_footprint){.first = fp->first, .pitch = fp->step, .rows = fp->width, .width = 1};
+  }
   fp->stretches = fp->pitch == 0 ? 1 : fp->rows;
   fp->stretch_bytes = fp->step == 0 ? size_bytes : fp->width * size_bytes;
   return true;

@@ -26,8 +26,8 @@ bool plumb_footprint_find(const uint64_t *addresses, uint32_t lanes, plumb_footp
  * further away than any allocation is long. */
 bool plumb_footprint_span(const plumb_footprint *fp, int64_t *out_low, int64_t *out_high);
 
-/* Sets the stretches of accesses of size_bytes a lane; false if a row has holes or its
- * lanes overlap in part. */
+/* Sets the stretches of accesses of size_bytes a lane; false if several rows have holes or
+ * their lanes overlap in part. */
 bool plumb_footprint_stretch(plumb_footprint *fp, uint64_t size_bytes);
 
 /* out[i] = the place of lane i. */

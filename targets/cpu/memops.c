@@ -35,10 +35,11 @@ static bool exec_window(plumb_block_run *br, plumb_strand *s, const plumb_inst *
   uint64_t base = plumb_window_base(window);
   const uint64_t *from = operand64(br, s, inst, 0);
   const uint16_t *list = plumb_lanes_list(on, br->list_room);
+  const uint32_t lo = on->lo, hi = on->hi; /* copies: stores might alias the set */
   if (inst->op == PLUMB_OP_TO_GENERIC) {
     uint64_t *to = result64(br, s, inst);
     if (on->dense)
-      for (uint32_t l = on->lo; l < on->hi; l++) to[l] = from[l] | base;
+      for (uint32_t l = lo; l < hi; l++) to[l] = from[l] | base;
     else
       for (uint32_t i = 0; i < on->count; i++) to[list[i]] = from[list[i]] | base;
   } else if (inst->op == PLUMB_OP_IS_SPACE) {
@@ -57,9 +58,9 @@ static bool exec_window(plumb_block_run *br, plumb_strand *s, const plumb_inst *
     }
   } else {
     uint64_t *to = result64(br, s, inst), outside = 0;
-    for (uint32_t l = on->lo; l < on->hi; l++) outside |= (from[l] ^ base) >> 56;
+    for (uint32_t l = lo; l < hi; l++) outside |= (from[l] ^ base) >> 56;
     if (!outside && on->dense) {
-      for (uint32_t l = on->lo; l < on->hi; l++) to[l] = from[l] - base;
+      for (uint32_t l = lo; l < hi; l++) to[l] = from[l] - base;
       return true;
     }
     for (uint32_t i = 0; i < on->count; i++) {
@@ -90,7 +91,7 @@ static bool exec_address(plumb_block_run *br, plumb_strand *s, const plumb_inst 
   }
   uint64_t *to = result64(br, s, inst);
   if (on->dense) {
-    for (uint32_t l = on->lo; l < on->hi; l++) to[l] = value;
+    plumb_lanes_set((uint8_t *)to, 8, value, on->lo, on->hi);
     return true;
   }
   const uint16_t *list = plumb_lanes_list(on, br->list_room);

@@ -22,12 +22,36 @@ static bool repeat_of(const plumb_track *t, const plumb_track *a, int64_t *out_r
   return *out_repeat >= 0;
 }
 
+static uint64_t magnitude(uint64_t distance) {
+  return (int64_t)distance < 0 ? 0 - distance : distance;
+}
+
+/* The bytes that the first lane touches, where each row is one lane. */
+static void first_lane(const plumb_track *t, uint64_t *out_low, uint64_t *out_high) {
+  uint64_t others = magnitude(t->rows.pitch) * (t->rows.rows - 1);
+  bool up = (int64_t)t->rows.pitch > 0;
+  *out_low = up ? t->low : t->low + others;
+  *out_high = up ? t->high - others : t->high;
+}
+
+/* Every lane stays in a part of its own: all that the first lane touches is no longer than
+ * the distance to the next lane. */
+static bool keeps_apart(const plumb_track *t, const plumb_track *a) {
+  uint64_t t_low, t_high, a_low, a_high;
+  if (a->rows.width > 1 || a->rows.rows == 1) return false;
+  first_lane(t, &t_low, &t_high);
+  first_lane(a, &a_low, &a_high);
+  uint64_t low = t_low < a_low ? t_low : a_low, high = t_high > a_high ? t_high : a_high;
+  return high - low <= magnitude(a->rows.pitch);
+}
+
 /* Where `a`, which does not repeat, meets `t`, every lane meets only itself. */
 static bool meets_own_lanes(const plumb_track *t, const plumb_track *a) {
-  uint64_t stride = (int64_t)t->stride < 0 ? 0 - t->stride : t->stride;
   int64_t repeat;
-  return a->reach == 0 && same_rows(t, a) && repeat_of(t, a, &repeat) && repeat < t->repeats &&
-         (t->repeats == 1 || stride >= a->high - a->low);
+  if (a->reach || !same_rows(t, a)) return false;
+  if (keeps_apart(t, a)) return true;
+  return repeat_of(t, a, &repeat) && repeat < t->repeats &&
+         (t->repeats == 1 || magnitude(t->stride) >= a->high - a->low);
 }
 
 /* A loop repeats an access at a constant distance: then one track holds all its turns. */
@@ -72,9 +96,8 @@ bool plumb_trail_add(plumb_race *r, const plumb_track *a) {
     bool meets = t->low < a->high && a->low < t->high && (t->write || a->write);
     if (meets && !meets_own_lanes(t, a)) return false;
   }
-  int64_t pitch = (int64_t)a->rows.pitch;
-  uint64_t apart = pitch < 0 ? 0 - a->rows.pitch : a->rows.pitch;
-  if (a->write && a->rows.stretches > 1 && apart < a->rows.stretch_bytes) return false;
+  bool overlaps = magnitude(a->rows.pitch) < a->rows.stretch_bytes;
+  if (a->write && a->rows.stretches > 1 && overlaps) return false;
   return keep(&r->trail.fresh, a);
 }
 
@@ -130,7 +153,7 @@ static void end_track(const plumb_block_run *br, const plumb_track *t, plumb_int
     for (uint32_t k = 0; k < t->repeats; k++, next.address += t->stride) {
       if (run.size_bytes && run.address + run.size_bytes == next.address) {
         run.size_bytes += next.size_bytes;
-        run.who = PLUMB_WHO_MANY;
+        if (run.who != next.who || next.step) run.who = PLUMB_WHO_MANY;
         run.step = 0;
         continue;
       }
@@ -141,8 +164,26 @@ static void end_track(const plumb_block_run *br, const plumb_track *t, plumb_int
   plumb_intervals_add(out, &run);
 }
 
+/* What a write of the same lanes covers need not be kept as a read too: whatever conflicts
+ * with the read conflicts with the write. */
+static bool is_covered(const plumb_trail *trail, const plumb_track *t) {
+  const plumb_tracks *lists[2] = {&trail->old, &trail->fresh};
+  for (int n = 0; n < 2 && !t->write; n++)
+    for (uint32_t i = 0; i < lists[n]->count; i++) {
+      const plumb_track *w = &lists[n]->items[i];
+      if (w->write && w->rows.first == t->rows.first && w->stride == t->stride &&
+          w->repeats == t->repeats && same_rows(w, t))
+        return true;
+    }
+  return false;
+}
+
+static void end_tracks(const plumb_block_run *br, const plumb_tracks *list, plumb_intervals *out) {
+  for (uint32_t i = 0; i < list->count; i++)
+    if (!is_covered(&br->race->trail, &list->items[i])) end_track(br, &list->items[i], out);
+}
+
 void plumb_trail_end(const plumb_block_run *br, plumb_intervals *out) {
-  const plumb_trail *trail = &br->race->trail;
-  for (uint32_t i = 0; i < trail->old.count; i++) end_track(br, &trail->old.items[i], out);
-  for (uint32_t i = 0; i < trail->fresh.count; i++) end_track(br, &trail->fresh.items[i], out);
+  end_tracks(br, &br->race->trail.old, out);
+  end_tracks(br, &br->race->trail.fresh, out);
 }

@@ -42,6 +42,7 @@ static kernel random_kernel(uint64_t seed) {
   k.step_count = 1 + pick(MOST_STEPS);
   bool words = pick(2);     /* then steps fit together more often, */
   bool own = pick(4) > 0;   /* each lane mostly keeps to itself, */
+  bool rows = pick(4) == 0; /* or in a row of its own, */
   unsigned apart = pick(4); /* and blocks do too */
   for (unsigned i = 0; i < k.step_count; i++) {
     step *s = &k.steps[i];
@@ -62,6 +63,12 @@ static kernel random_kernel(uint64_t seed) {
     s->turns = 1 + pick(4) * pick(2);
     s->stride = (int)(row * (LANES / k.width));
     if (pick(3) == 0) s->stride = (int)(s->size * (1 + pick(4)));
+    if (rows ? pick(8) : !pick(8)) { /* a row a lane */
+      s->x = 64;
+      s->y = 64 * k.width;
+      s->z = 0;
+      s->stride = (int)(s->size * (1 + pick(2)));
+    }
     if (pick(4) == 0) s->stride = -s->stride;
   }
   return k;
