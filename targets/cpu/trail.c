@@ -26,23 +26,12 @@ static uint64_t magnitude(uint64_t distance) {
   return (int64_t)distance < 0 ? 0 - distance : distance;
 }
 
-/* The bytes that the first lane touches, where each row is one lane. */
-static void first_lane(const plumb_track *t, uint64_t *out_low, uint64_t *out_high) {
-  uint64_t others = magnitude(t->rows.pitch) * (t->rows.rows - 1);
-  bool up = (int64_t)t->rows.pitch > 0;
-  *out_low = up ? t->low : t->low + others;
-  *out_high = up ? t->high - others : t->high;
-}
-
-/* Every lane stays in a part of its own: all that the first lane touches is no longer than
- * the distance to the next lane. */
+/* Where each row is one lane: every lane stays in a part of its own, if all that the lane
+ * at the lowest address touches is no longer than the distance to the next lane. */
 static bool keeps_apart(const plumb_track *t, const plumb_track *a) {
-  uint64_t t_low, t_high, a_low, a_high;
-  if (a->rows.width > 1 || a->rows.rows == 1) return false;
-  first_lane(t, &t_low, &t_high);
-  first_lane(a, &a_low, &a_high);
-  uint64_t low = t_low < a_low ? t_low : a_low, high = t_high > a_high ? t_high : a_high;
-  return high - low <= magnitude(a->rows.pitch);
+  uint64_t pitch = magnitude(a->rows.pitch), others = pitch * (a->rows.rows - 1);
+  uint64_t low = t->low < a->low ? t->low : a->low, high = t->high > a->high ? t->high : a->high;
+  return a->rows.width == 1 && a->rows.rows > 1 && high - others - low <= pitch;
 }
 
 /* Where `a`, which does not repeat, meets `t`, every lane meets only itself. */

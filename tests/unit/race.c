@@ -9,7 +9,7 @@
 #include "ir/ptx/ptx.h"
 #include "targets/cpu/cpu.h"
 
-enum { LANES = 64, BYTES = 1 << 14, MOST_STEPS = 7, KERNELS = 3000 };
+enum { LANES = 64, BYTES = 1 << 14, MOST_STEPS = 7, KERNELS = 6000 };
 
 typedef enum barrier { NONE, BLOCK, WARP } barrier;
 
@@ -67,7 +67,9 @@ static kernel random_kernel(uint64_t seed) {
       s->x = 64;
       s->y = 64 * k.width;
       s->z = 0;
-      s->stride = (int)(s->size * (1 + pick(2)));
+      s->stride = (int)(pick(4) ? s->size * (1 + pick(2)) : 32);
+      s->offset = 2048 + (pick(3) ? 0 : 32 * pick(3));
+      s->write = pick(3) == 0;
     }
     if (pick(4) == 0) s->stride = -s->stride;
   }
