@@ -288,7 +288,12 @@ void plumb_mlir_decode_operation(plumb_mlir_decoder *d, MlirOperation op) {
   }
   d->why = NULL;
   const plumb_mlir_op *row = find_op(d, op);
+  plumb_function *f = d->b.function;
+  uint32_t block = d->b.block;
+  size_t blocks = f ? f->block_count : 0, count = blocks ? f->blocks[block].inst_count : 0;
   bool known = row && has_registers(d, op) && row->decode(d, op, row);
+  if (d->denormal_flags && f && f == d->b.function)
+    plumb_mlir_llvm_follow_denormal_mode(d, op, block, count, blocks);
   /* Outside functions what is not known has no code, only symbols that stay undefined. */
   if (!known && d->b.function) build_unknown(d, op);
   d->b.loc = outer;

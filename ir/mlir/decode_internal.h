@@ -76,8 +76,9 @@ struct plumb_mlir_decoder {
   plumb_builder b; /* where instructions go; b.loc is that of the current operation */
   plumb_mlir_scope *scope;
   plumb_mlir_exit *exit;
-  bool device;    /* inside a kernel or device function */
-  bool capturing; /* raw registers are of the enclosing function: plumb_mlir_capture */
+  bool device;             /* inside a kernel or device function */
+  bool capturing;          /* raw registers are of the enclosing function: plumb_mlir_capture */
+  uint32_t denormal_flags; /* of the llvm.func around: put on its f32 operations */
   MlirContext context;
   MlirOperation symbol_scope; /* innermost builtin.module or gpu.module */
   plumb_mlir_options options;
@@ -367,6 +368,10 @@ const char *plumb_mlir_defined_name(plumb_mlir_decoder *d, MlirOperation op);
  * space and gives its generic address. False: it is none (ir/mlir/llvm_control.c). */
 bool plumb_mlir_llvm_byval_param(plumb_mlir_decoder *d, MlirOperation op, intptr_t i,
                                  plumb_reg *out_address);
+/* Puts d->denormal_flags on what `op` built since block `block` had `count` instructions and
+ * the function `blocks` blocks. NVVM's operations say .ftz themselves. */
+void plumb_mlir_llvm_follow_denormal_mode(plumb_mlir_decoder *d, MlirOperation op, uint32_t block,
+                                          size_t count, size_t blocks);
 /* Opens a function: parameters from `inputs` bound to the entry block of `body` (a null
  * or empty region: external). Decodes the body; RET at its exits. Used for func.func,
  * gpu.func and llvm.func. `attributions`: workgroup and private ones that follow the inputs. */

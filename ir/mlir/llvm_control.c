@@ -77,6 +77,72 @@ bool plumb_mlir_llvm_byval_param(plumb_mlir_decoder *d, MlirOperation op, intptr
   return true;
 }
 
+/* "output,input"; one word stands for both (LLVM Language Reference 22, Function
+ * Attributes, denormal-fp-math). */
+static uint32_t denormal_mode(MlirOperation op) {
+  MlirAttribute attribute;
+  if (!plumb_mlir_attribute(op, "denormal_fp_math_f32", &attribute) &&
+      !plumb_mlir_attribute(op, "denormal_fp_math", &attribute))
+    return 0;
+  if (!mlirAttributeIsAString(attribute)) return 0;
+  const char flush[] = "preserve-sign";
+  const size_t n = sizeof flush - 1;
+  MlirStringRef text = mlirStringAttrGetValue(attribute);
+  const char *comma = memchr(text.data, ',', text.length);
+  const char *input = comma ? comma + 1 : text.data;
+  size_t left = text.length - (size_t)(input - text.data);
+  bool out = text.length >= n && memcmp(text.data, flush, n) == 0;
+  bool in = left >= n && memcmp(input, flush, n) == 0;
+  return out && in
+             ? (uint32_t)PLUMB_FLAG_FTZ
+             : (out ? (uint32_t)PLUMB_FLAG_FTZ_OUT : 0u) | (in ? (uint32_t)PLUMB_FLAG_FTZ_IN : 0u);
+}
+
+/* Operations whose f32 form follows the function's denormal mode; a conversion that
+ * touches f32 does, but for one from an integer. */
+static bool follows_denormal_mode(const plumb_inst *inst) {
+  switch (inst->op) {
+    case PLUMB_OP_ADD:
+    case PLUMB_OP_SUB:
+    case PLUMB_OP_MUL:
+    case PLUMB_OP_DIV:
+    case PLUMB_OP_REM_F:
+    case PLUMB_OP_FMA:
+    case PLUMB_OP_MIN:
+    case PLUMB_OP_MAX:
+    case PLUMB_OP_SQRT:
+    case PLUMB_OP_ROUND_INT:
+    case PLUMB_OP_APPROX:
+      return inst->type == PLUMB_F32;
+    case PLUMB_OP_CMP:
+      return inst->type2 == PLUMB_F32;
+    case PLUMB_OP_CVT:
+      return inst->type2 == PLUMB_F32 ||
+             (inst->type == PLUMB_F32 && plumb_dtype_is_float((plumb_dtype)inst->type2));
+    default:
+      return false;
+  }
+}
+
+static bool is_nvvm(plumb_mlir_decoder *d, MlirOperation op) {
+  if (strncmp(plumb_mlir_name(d, op), "llvm.", 5) != 0 || plumb_mlir_name_is(op, "llvm.inline_asm"))
+    return true;
+  MlirAttribute name;
+  if (!plumb_mlir_attribute(op, "intrin", &name) || !mlirAttributeIsAString(name)) return false;
+  MlirStringRef text = mlirStringAttrGetValue(name);
+  return text.length > 10 && memcmp(text.data, "llvm.nvvm.", 10) == 0;
+}
+
+void plumb_mlir_llvm_follow_denormal_mode(plumb_mlir_decoder *d, MlirOperation op, uint32_t block,
+                                          size_t count, size_t blocks) {
+  plumb_function *f = d->b.function;
+  if (is_nvvm(d, op)) return;
+  for (size_t b = block; b < f->block_count; b = b < blocks ? blocks : b + 1)
+    for (size_t i = b == block ? count : 0; i < f->blocks[b].inst_count; i++)
+      if (follows_denormal_mode(&f->blocks[b].insts[i]))
+        f->blocks[b].insts[i].flags |= d->denormal_flags;
+}
+
 bool plumb_mlir_llvm_decode_func(plumb_mlir_decoder *d, MlirOperation op,
                                  const plumb_mlir_op *row) {
   (void)row;
@@ -91,7 +157,10 @@ bool plumb_mlir_llvm_decode_func(plumb_mlir_decoder *d, MlirOperation op,
   for (size_t i = 0; i < count; i++) inputs[i] = mlirLLVMFunctionTypeGetInput(type, (intptr_t)i);
   MlirType result = mlirLLVMFunctionTypeGetReturnType(type);
   plumb_function_kind kind = kind_of(d, op);
+  uint32_t outer = d->denormal_flags;
+  d->denormal_flags = denormal_mode(op);
   plumb_mlir_function(d, op, name, kind, inputs, count, &result, 1, body);
+  d->denormal_flags = outer;
   set_thread_limits(d, op, name);
   return true;
 }

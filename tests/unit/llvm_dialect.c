@@ -34,6 +34,16 @@ static const run_row rows[] = {
      1,
      1,
      {7}},
+    {"denormal-mode", /* inputs flush: the smallest normal plus half of it */
+     "llvm.func @f(%x: !llvm.ptr, %y: !llvm.ptr) attributes {denormal_fp_math_f32 = "
+     "\"ieee,preserve-sign\"} { %v = llvm.load %x : !llvm.ptr -> f32 "
+     "%p = llvm.getelementptr %x[1] : (!llvm.ptr) -> !llvm.ptr, f32 "
+     "%w = llvm.load %p : !llvm.ptr -> f32 %r = llvm.fadd %v, %w : f32 "
+     "llvm.store %r, %y : f32, !llvm.ptr llvm.return }",
+     ONE(V(0x1p-126f, 0x1p-127f)),
+     1,
+     1,
+     {0x1p-126f}},
     {"inline-assembly",
      F2("%r = llvm.inline_asm \"fma.rn.f32 $0, $1, $2, $1;\", \"=f,f,f\" %v, %v : (f32, f32) -> "
         "f32"),
