@@ -1,5 +1,8 @@
 /* add, sub, mul, fma, div, sqrt of every type in every rounding mode against MPFR:
- * edges crossed with edges, then random operands. */
+ * edges crossed with edges, then random operands.
+ * PLUMB_NUMERICS_LONG=1: a million of them for each. */
+#include <stdlib.h>
+
 #include "tests/numerics/oracle.h"
 
 enum { MANY = 24 * 24 * 24 };
@@ -138,11 +141,14 @@ int main(void) {
   static const plumb_dtype types[] = {PLUMB_F16, PLUMB_BF16, PLUMB_F32, PLUMB_F64, PLUMB_TF32};
   static const plumb_op ops[] = {PLUMB_OP_ADD, PLUMB_OP_SUB, PLUMB_OP_MUL,
                                  PLUMB_OP_DIV, PLUMB_OP_FMA, PLUMB_OP_SQRT};
+  size_t least = getenv("PLUMB_NUMERICS_LONG") ? 1000000 : 0;
   for (size_t t = 0; t < sizeof types / sizeof *types; t++)
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++)
       for (int round = PLUMB_RN; round <= PLUMB_RP; round++) {
         cross(ops[o], types[t], (plumb_round)round, types[t] == PLUMB_F64 ? 11 : 5);
-        random_operands(ops[o], types[t], (plumb_round)round, types[t] == PLUMB_F64 ? 1200 : 3000);
+        size_t count = types[t] == PLUMB_F64 ? 1200 : 3000;
+        for (size_t done = 0; done == 0 || done < least; done += count)
+          random_operands(ops[o], types[t], (plumb_round)round, count);
       }
   return check_finish();
 }

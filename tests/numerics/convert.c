@@ -1,5 +1,8 @@
 /* Every conversion against MPFR: 8- and 16-bit sources exhaustively to nearest, other
- * modes in steps; wider sources at edges and at random. */
+ * modes in steps; wider sources at edges and at random.
+ * PLUMB_NUMERICS_LONG=1: every narrow source in every mode, a million wide ones. */
+#include <stdlib.h>
+
 #include "tests/numerics/oracle.h"
 
 enum { MANY = 65536 };
@@ -117,13 +120,18 @@ static void to_every_type(plumb_dtype from, size_t count, plumb_round round, uin
 }
 
 int main(void) {
+  bool all_modes = getenv("PLUMB_NUMERICS_LONG") != NULL;
+  size_t repeats = all_modes ? 1000000 / 1500 : 1;
   for (size_t i = 0; i < sizeof float_types / sizeof *float_types; i++) {
     plumb_dtype from = float_types[i];
     bool small = plumb_dtype_table[from].bits <= 16;
     for (int round = PLUMB_RN; round <= PLUMB_RNA; round++) {
       size_t step = plumb_dtype_table[from].bits <= 8 ? 1 : round == PLUMB_RN ? 3 : 61;
-      size_t count = small ? fill_all(from, step) : fill_wide(from, 1500);
-      to_every_type(from, count, (plumb_round)round, 0);
+      if (all_modes) step = 1;
+      for (size_t k = 0; k < (small ? 1 : repeats); k++) {
+        size_t count = small ? fill_all(from, step) : fill_wide(from, 1500);
+        to_every_type(from, count, (plumb_round)round, 0);
+      }
     }
   }
   /* The pairs with vector loops, all of them. */
@@ -141,9 +149,11 @@ int main(void) {
   compare(PLUMB_BF16, PLUMB_F32, PLUMB_RN, 0, MANY);
   for (size_t i = 0; i < 4; i++)
     for (int round = PLUMB_RN; round <= PLUMB_RNA; round++) {
-      size_t count = fill_int(int_types[i], 800);
-      to_every_type(int_types[i], count, (plumb_round)round, 0);
-      to_every_type(int_types[i], count, (plumb_round)round, PLUMB_FLAG_SRC_SIGNED);
+      for (size_t k = 0; k < repeats; k++) {
+        size_t count = fill_int(int_types[i], 800);
+        to_every_type(int_types[i], count, (plumb_round)round, 0);
+        to_every_type(int_types[i], count, (plumb_round)round, PLUMB_FLAG_SRC_SIGNED);
+      }
     }
   return check_finish();
 }
