@@ -23,6 +23,8 @@ typedef struct check {
   plumb_diag *diag;
   plumb_sides sides;
   stage_row *rows; /* one a stage of the report */
+  plumb_task_shape *shapes;
+  size_t fills, case_count; /* a case is a shape with a fill */
 } check;
 
 static void add_note(check *k, const char *note) {
@@ -168,10 +170,49 @@ static void execute(const check *k, plumb_arena *scratch, const plumb_side *sd,
 
 /* --- one case: stages are independent of each other, so each core takes the next --- */
 
+/* A case with what the reference's stage 0 gives. */
+typedef struct prepared {
+  plumb_arena *scratch; /* NULL: not yet */
+  plumb_status status;  /* not OK: the task's fault, `problem` says what */
+  plumb_diag problem;
+  bool ran; /* false: stage 0 could not be decoded */
+  plumb_case *c;
+  plumb_outcome expected;
+  const plumb_comparison *same; /* with itself: what it leaves undefined */
+} prepared;
+
+static void prepare(const check *k, size_t index, size_t jobs, prepared *p) {
+  if (index >= k->case_count) return;
+  size_t fill = index % k->fills;
+  p->scratch = plumb_arena_create();
+  p->status = plumb_case_create(p->scratch, k->task, k->shapes[index / k->fills], fill,
+                                k->options->seed + fill, &p->c, &p->problem);
+  const plumb_stage *first = &k->sides.items[0].ladder->stages[0];
+  if (p->status != PLUMB_OK || !first->program) return;
+  bool companions =
+      !k->report->accept.tolerance && k->report->accept.level != PLUMB_VERDICT_IDENTICAL;
+  execute(k, p->scratch, &k->sides.items[0], first, p->c, jobs, companions, &p->expected);
+  p->ran = true;
+  if (p->expected.status == PLUMB_BAD_INPUT) {
+    p->status = p->expected.status;
+    p->problem = p->expected.problem;
+    return;
+  }
+  plumb_comparison *same = compare_outputs(p->scratch, k, &p->expected, &p->expected);
+  for (size_t i = 0; i < k->task->tensor_count; i++) p->expected.open |= same[i].open > 0;
+  p->same = same;
+}
+
+static size_t job_count(const check *k) {
+  return k->options->jobs > 0 ? (size_t)k->options->jobs : plumb_core_count();
+}
+
 typedef struct case_run {
   check *k;
+  size_t index;
   const plumb_case *c;
   const plumb_outcome *expected;
+  prepared *ahead;
   size_t next;          /* the next row of k->rows, drawn atomically */
   pthread_mutex_t lock; /* the report, its arena, and `status` */
   plumb_status status;  /* an argument or a launch that does not fit: ends the check */
@@ -225,47 +266,53 @@ static void run_row(case_run *r, size_t index) {
   plumb_arena_destroy(scratch);
 }
 
-/* Row 0 is the reference's stage 0, which the others are judged by. */
+/* Row 0 is the reference's stage 0, which the others are judged by: it was executed before,
+ * and in its turn the next case's is. */
 static void run_rows(void *user) {
   case_run *r = user;
   const check *k = r->k;
   for (;;) {
     size_t i = __atomic_fetch_add(&r->next, 1, __ATOMIC_RELAXED);
     if (i >= k->report->stage_count) break;
-    if (k->rows[i].same_as == i && has_more_to_say(&k->report->stages[i])) run_row(r, i);
+    if (i == 0)
+      prepare(k, r->index + 1, 1, r->ahead);
+    else if (k->rows[i].same_as == i && has_more_to_say(&k->report->stages[i]))
+      run_row(r, i);
   }
 }
 
-static plumb_status run_case(check *k, plumb_task_shape shape, size_t fill_index) {
-  plumb_arena *scratch = plumb_arena_create();
-  plumb_case *c;
-  plumb_status status = plumb_case_create(scratch, k->task, shape, fill_index,
-                                          k->options->seed + fill_index, &c, k->diag);
-  const plumb_stage *first = &k->sides.items[0].ladder->stages[0];
-  if (status == PLUMB_OK && first->program) {
-    size_t jobs = k->options->jobs > 0 ? (size_t)k->options->jobs : plumb_core_count();
-    bool companions =
-        !k->report->accept.tolerance && k->report->accept.level != PLUMB_VERDICT_IDENTICAL;
-    plumb_outcome expected;
-    execute(k, scratch, &k->sides.items[0], first, c, jobs, companions, &expected);
-    if (expected.status == PLUMB_BAD_INPUT) {
-      status = expected.status;
-      if (k->diag) *k->diag = expected.problem;
-    } else {
-      const plumb_comparison *same = compare_outputs(scratch, k, &expected, &expected);
-      for (size_t i = 0; i < k->task->tensor_count; i++) expected.open |= same[i].open > 0;
-      judge(k, &k->report->stages[0], c, &expected, &expected, same);
-    }
-    if (status == PLUMB_OK && gave_outputs(&expected)) {
-      case_run r = {.k = k, .c = c, .expected = &expected, .next = 1};
-      pthread_mutex_init(&r.lock, NULL);
-      plumb_parallel(jobs, run_rows, &r);
-      pthread_mutex_destroy(&r.lock);
-      status = r.status;
-      k->report->cases++;
-    }
+/* Judges what a case was prepared to. `ahead` is prepared for the case after it. */
+static plumb_status run_case(check *k, size_t index, prepared *p, prepared *ahead) {
+  if (p->status != PLUMB_OK) {
+    if (k->diag) *k->diag = p->problem;
+    return p->status;
   }
-  plumb_arena_destroy(scratch);
+  if (!p->ran) return PLUMB_OK;
+  judge(k, &k->report->stages[0], p->c, &p->expected, &p->expected, p->same);
+  if (!gave_outputs(&p->expected)) return PLUMB_OK;
+  case_run r = {.k = k, .index = index, .c = p->c, .expected = &p->expected, .ahead = ahead};
+  pthread_mutex_init(&r.lock, NULL);
+  plumb_parallel(job_count(k), run_rows, &r);
+  pthread_mutex_destroy(&r.lock);
+  k->report->cases++;
+  return r.status;
+}
+
+static plumb_status run_cases(check *k) {
+  prepared slots[2] = {{0}};
+  plumb_status status = PLUMB_OK;
+  for (size_t i = 0; i < k->case_count && status == PLUMB_OK; i++) {
+    prepared *p = &slots[i % 2], *ahead = &slots[(i + 1) % 2];
+    if (k->options->progress)
+      k->options->progress(k->options->progress_user, k->task->name, i, k->case_count,
+                           plumb_task_shape_text(k->arena, k->task, &k->shapes[i / k->fills]));
+    if (!p->scratch) prepare(k, i, job_count(k), p);
+    status = run_case(k, i, p, ahead);
+    plumb_arena_destroy(p->scratch);
+    *p = (prepared){0};
+  }
+  for (int i = 0; i < 2; i++)
+    if (slots[i].scratch) plumb_arena_destroy(slots[i].scratch);
   return status;
 }
 
@@ -380,21 +427,16 @@ plumb_status plumb_check_run(plumb_arena *arena, const plumb_task *task,
                              .command = options->command,
                              .seed = options->seed,
                              .model = options->model_name};
-  plumb_task_shape *shapes;
   size_t shape_count;
-  PLUMB_TRY(plumb_task_shapes(arena, task, &shapes, &shape_count, diag));
+  PLUMB_TRY(plumb_task_shapes(arena, task, &k.shapes, &shape_count, diag));
+  k.fills = fill_runs(task);
+  k.case_count = shape_count * k.fills;
   PLUMB_TRY(plumb_sides_make(arena, task, &k.sides, diag));
   for (size_t i = 0; i < k.sides.count; i++)
     if (k.sides.items[i].note) add_note(&k, k.sides.items[i].note);
   if (k.sides.note) add_note(&k, k.sides.note);
   PLUMB_TRY(list_stages(&k));
-  size_t runs = fill_runs(task);
-  for (size_t i = 0; i < shape_count * runs; i++) {
-    if (options->progress)
-      options->progress(options->progress_user, task->name, i, shape_count * runs,
-                        plumb_task_shape_text(arena, task, &shapes[i / runs]));
-    PLUMB_TRY(run_case(&k, shapes[i / runs], i % runs));
-  }
+  PLUMB_TRY(run_cases(&k));
   conclude(&k);
   k.report->versions = versions(&k);
   *out_report = k.report;

@@ -8,8 +8,16 @@
 #include "lower/lower.h"
 #include "tasks/source.h"
 
-/* What a compiler made of the candidate's CUDA source. */
+/* What a compiler made of the candidate's CUDA source, on a thread of its own. */
+typedef plumb_status compiler(plumb_arena *arena, const plumb_cuda_options *options,
+                              const char *source, char **out_text, size_t *out_length,
+                              plumb_diag *diag);
 typedef struct compiled {
+  compiler *compile; /* NULL: it is not wanted */
+  const plumb_task_side *side;
+  pthread_t thread;
+  bool apart;         /* the thread runs */
+  plumb_arena *arena; /* of the thread */
   plumb_status status;
   plumb_diag problem;
   char *text;
@@ -21,7 +29,6 @@ typedef struct making {
   const plumb_task *task;
   plumb_sides *sides;
   plumb_diag *diag;
-  plumb_arena *compilers; /* of the thread that waits for them */
   compiled clang, nvcc;
 } making;
 
@@ -58,18 +65,30 @@ static plumb_side *add_side(making *m, const char *name, plumb_ladder *ladder) {
 
 /* --- compilers --- */
 
-static void *compile(void *argument) {
-  making *m = argument;
-  const plumb_task_side *s = &m->task->candidate;
+static void *run(void *argument) {
+  compiled *c = argument;
+  const plumb_task_side *s = c->side;
   plumb_cuda_options cuda = {.arch = s->arch, .flags = s->flags, .flag_count = s->flag_count};
-  compiled *c = &m->clang, *n = &m->nvcc;
-  if (!only_nvcc(s))
-    c->status =
-        plumb_cuda_to_llvm(m->compilers, &cuda, s->source, &c->text, &c->length, &c->problem);
-  if (c->status == PLUMB_OK)
-    n->status =
-        plumb_cuda_to_ptx(m->compilers, &cuda, s->source, &n->text, &n->length, &n->problem);
+  c->status = c->compile(c->arena, &cuda, s->source, &c->text, &c->length, &c->problem);
   return NULL;
+}
+
+static void compile_begin(compiled *c, const plumb_task_side *side, compiler *compile) {
+  *c = (compiled){.compile = compile, .side = side, .arena = plumb_arena_create()};
+  c->apart = pthread_create(&c->thread, NULL, run, c) == 0;
+}
+
+/* Waits; where there was no thread to be had, compiles now. */
+static void compile_end(compiled *c) {
+  if (!c->compile) return;
+  if (c->apart)
+    pthread_join(c->thread, NULL);
+  else
+    run(c);
+}
+
+static void compile_forget(compiled *c) {
+  if (c->compile) plumb_arena_destroy(c->arena);
 }
 
 /* --- ladders --- */
@@ -157,17 +176,17 @@ static plumb_status make_candidate(making *m) {
   return PLUMB_OK;
 }
 
-/* The compilers run on a thread of their own; without one they run first. */
 static plumb_status make_with_compilers(making *m) {
-  pthread_t thread;
-  m->compilers = plumb_arena_create();
-  bool apart = pthread_create(&thread, NULL, compile, m) == 0;
-  if (!apart) compile(m);
+  const plumb_task_side *s = &m->task->candidate;
+  if (!only_nvcc(s)) compile_begin(&m->clang, s, plumb_cuda_to_llvm);
+  compile_begin(&m->nvcc, s, plumb_cuda_to_ptx);
   plumb_status status = make_reference(m);
-  if (apart) pthread_join(thread, NULL);
-  if (status == PLUMB_OK && !only_nvcc(&m->task->candidate)) status = make_clang(m);
+  compile_end(&m->clang);
+  if (status == PLUMB_OK && m->clang.compile) status = make_clang(m);
+  compile_end(&m->nvcc);
   if (status == PLUMB_OK) status = make_nvcc(m);
-  plumb_arena_destroy(m->compilers);
+  compile_forget(&m->clang);
+  compile_forget(&m->nvcc);
   return status;
 }
 
