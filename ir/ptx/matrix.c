@@ -73,10 +73,10 @@ static bool read_parts(const ptx_decoder *d, plumb_mma *mma, plumb_round *round)
   } else if (type_count != 4) {
     return false;
   }
-  mma->d = types[0];
-  mma->a = types[1];
-  mma->b = types[2];
-  mma->c = types[3];
+  mma->d = (uint8_t)types[0];
+  mma->a = (uint8_t)types[1];
+  mma->b = (uint8_t)types[2];
+  mma->c = (uint8_t)types[3];
   return true;
 }
 

@@ -487,7 +487,7 @@ static bool exec_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   s->state = PLUMB_STRAND_READY;
   plumb_strand_merge(br, s);
   uint8_t *copy = br->scratch[3]; /* results may take the masks' place */
-  if (whole)                     /* .aligned: every lane is a member */
+  if (whole)                      /* .aligned: every lane is a member */
     memset(copy, 0xff, (size_t)br->lanes * 4);
   else
     memcpy(copy, plumb_operand(br, s->frame, operands[mask_operand(inst)]), (size_t)br->lanes * 4);

@@ -114,14 +114,21 @@ static plumb_status identify(suite *s, const char *file, plumb_diag *diag) {
     return plumb_fail(diag, PLUMB_UNSUPPORTED, s->path, 0, 0, "no element type `%s` or `%s`", input,
                       output);
   unsigned k = s->vectors[0].k;
-  s->mma = (plumb_mma){.m = 16, .n = 8, .k = (uint16_t)k, .a = in, .b = in, .c = out, .d = out};
+  s->mma = (plumb_mma){.m = 16,
+                       .n = 8,
+                       .k = (uint16_t)k,
+                       .a = (uint8_t)in,
+                       .b = (uint8_t)in,
+                       .c = (uint8_t)out,
+                       .d = (uint8_t)out};
   if (in == PLUMB_MMA_F16 && k == 4) s->mma.m = 8;
   if (!plumb_mma_valid(&s->mma))
     return plumb_fail(diag, PLUMB_UNSUPPORTED, s->path, 0, 0,
                       "no mma.sync multiplies %u %s to %s at a time", k, input, output);
   s->without_c = s->model == PLUMB_MODEL_HOPPER && out == PLUMB_MMA_F32 &&
                  (in == PLUMB_MMA_E4M3 || in == PLUMB_MMA_E5M2);
-  plumb_product p = {.model = s->model, .a = in, .b = in, .c = out, .d = out};
+  plumb_product p = {
+      .model = s->model, .a = (uint8_t)in, .b = (uint8_t)in, .c = (uint8_t)out, .d = (uint8_t)out};
   return plumb_product_check(&p, diag);
 }
 

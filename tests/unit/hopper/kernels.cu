@@ -158,10 +158,10 @@ extern "C" __global__ void product(const __grid_constant__ CUtensorMap a,
       for (int k = 0; k < parts; k++) {
         int s = k % 2;
         if (k >= 2) bar_wait(&empty[s], (k / 2 - 1) & 1);
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                         address(&full[s])),
-                     "r"(2 * 64 * 64 * 2)
-                     : "memory");
+        asm volatile(
+            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(&full[s])),
+            "r"(2 * 64 * 64 * 2)
+            : "memory");
         load(as[s], &a, &full[s], k * 64, blockIdx.y * 64);
         load(bs[s], &b, &full[s], k * 64, blockIdx.x * 64);
       }
@@ -174,14 +174,13 @@ extern "C" __global__ void product(const __grid_constant__ CUtensorMap a,
     int s = k % 2;
     bar_wait(&full[s], k / 2 & 1);
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-    for (int j = 0; j < 4; j++)
-      multiply(d, descriptor(&as[s][j * 16]), descriptor(&bs[s][j * 16]));
+    for (int j = 0; j < 4; j++) multiply(d, descriptor(&as[s][j * 16]), descriptor(&bs[s][j * 16]));
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
     bar_arrive(&empty[s]);
   }
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, width = gridDim.x * 64;
   for (int i = 0; i < 32; i++)
-    c[(blockIdx.y * 64 + warp * 16 + lane / 4 + i / 2 % 2 * 8) * width + blockIdx.x * 64 + i / 4 * 8 +
-      lane % 4 * 2 + i % 2] = d[i];
+    c[(blockIdx.y * 64 + warp * 16 + lane / 4 + i / 2 % 2 * 8) * width + blockIdx.x * 64 +
+      i / 4 * 8 + lane % 4 * 2 + i % 2] = d[i];
 }
