@@ -132,10 +132,12 @@ static void settle(plumb_block_run *owner, plumb_mbarrier_object *m, uint64_t no
   if (m->asked == now) return;
   size_t arrivals = m->pending;
   for (size_t i = 0; i < arrivals; i++) finish_copies(&m->arrivals[i], &m->arrived);
-  memmove(m->arrivals, m->arrivals + arrivals, (m->arrival_count - arrivals) * sizeof *m->arrivals);
+  if (arrivals)
+    memmove(m->arrivals, m->arrivals + arrivals,
+            (m->arrival_count - arrivals) * sizeof *m->arrivals);
   m->arrival_count -= arrivals;
   for (size_t i = 0; i < ops; i++) plumb_async_finish_op(m->ops[i], NULL, &m->arrived);
-  memmove(m->ops, m->ops + ops, (m->op_count - ops) * sizeof(plumb_async_op *));
+  if (ops) memmove(m->ops, m->ops + ops, (m->op_count - ops) * sizeof(plumb_async_op *));
   m->op_count -= ops;
   m->tx_bytes = 0;
   m->pending = 0;
