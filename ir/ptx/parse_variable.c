@@ -107,7 +107,7 @@ static plumb_status init_number(ptx_parser *p, const char *type, bool minus, ptx
     memcpy(&d, &out->bits, sizeof d);
     out->bits = plumb_dtype_from_double(PLUMB_F32, d);
   }
-  if (kind != PTX_INT) return ptx_parser_advance(p);
+  if (kind == PTX_F32 || kind == PTX_F64) return ptx_parser_advance(p);
   PLUMB_TRY(ptx_parser_constant(p, &out->bits));
   if (ptx_parser_at(p, '(')) return masked(p, type, out);
   if (minus) out->bits = 0 - out->bits;
