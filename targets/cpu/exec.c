@@ -270,7 +270,7 @@ static bool exec_alu(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
   bool may = facts & PLUMB_INST_MAY_POISON;
   bool poisoned = may && plumb_poison_find(br, inst, operands, on, &poison);
   plumb_alu_execute(br->program, inst, results, operands, on->lo, on->hi);
-  if (may) poisoned |= plumb_poison_results(inst, results[0], on, &poison);
+  if (may) poisoned = plumb_poison_results(inst, results[0], on, poisoned, &poison);
   if (br->run->options.companions)
     plumb_companion_alu(br, s, inst, on, (const void *const *)results, operands);
   if (!direct)

@@ -480,12 +480,14 @@ void plumb_undef_finish(plumb_run *run);
 /* False: no result of this instruction can be poison on its own account. */
 bool plumb_may_poison(const plumb_inst *inst);
 /* The lanes in which the operands make the result poison; false if none. Called before it
- * executes, because a result may take an operand's place. *out is set, its counts are not. */
+ * executes, because a result may take an operand's place. *out is set where there are any,
+ * its counts are not. */
 bool plumb_poison_find(const plumb_block_run *br, const plumb_inst *inst,
                        const void *const *operands, const plumb_lanes *on, plumb_lanes *out);
-/* Adds the lanes whose float result is what NNAN or NINF excludes. */
+/* Adds the lanes whose float result is what NNAN or NINF excludes to those that were
+ * `found`: whether there are any. */
 bool plumb_poison_results(const plumb_inst *inst, const void *result, const plumb_lanes *on,
-                          plumb_lanes *out);
+                          bool found, plumb_lanes *out);
 
 /* --- companion.c --- */
 

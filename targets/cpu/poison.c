@@ -403,8 +403,8 @@ static bool any_lane(const plumb_block_run *br, const plumb_inst *inst, const vo
 
 bool plumb_poison_find(const plumb_block_run *br, const plumb_inst *inst,
                        const void *const *operands, const plumb_lanes *on, plumb_lanes *out) {
-  memset(out, 0, sizeof *out);
   if (!any_lane(br, inst, operands, on)) return false;
+  memset(out, 0, sizeof *out);
   bool any = false;
   for (uint32_t l = on->lo; l < on->hi; l++) {
     if (!plumb_lanes_has(on, l) || !lane_is_poison(br, inst, operands, l)) continue;
@@ -415,13 +415,14 @@ bool plumb_poison_find(const plumb_block_run *br, const plumb_inst *inst,
 }
 
 bool plumb_poison_results(const plumb_inst *inst, const void *result, const plumb_lanes *on,
-                          plumb_lanes *out) {
+                          bool found, plumb_lanes *out) {
   plumb_dtype type = (plumb_dtype)inst->type;
-  if (!(inst->flags & (uint32_t)FAST) || !plumb_dtype_is_float(type)) return false;
+  if (!(inst->flags & (uint32_t)FAST) || !plumb_dtype_is_float(type)) return found;
   if ((type == PLUMB_F32 || type == PLUMB_F64) && !any_special(type, result, on->lo, on->hi))
-    return false;
+    return found;
   unsigned bytes = plumb_dtype_bytes(type);
-  bool any = false;
+  bool any = found;
+  if (!found) memset(out, 0, sizeof *out);
   for (uint32_t l = on->lo; l < on->hi; l++) {
     if (!plumb_lanes_has(on, l) || !is_excluded(inst, type, lane_of(result, bytes, l))) continue;
     any = true;

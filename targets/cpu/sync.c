@@ -232,7 +232,43 @@ static void put(plumb_block_run *br, const plumb_strand *s, plumb_reg r, uint32_
   memcpy(plumb_reg_lanes(br, s->frame, r) + (size_t)lane * bytes, &v, bytes);
 }
 
-/* PTX ISA 9.7.9.6, shfl.sync: c holds the clamp (bits 0-4) and the segment mask (8-12). */
+/* PTX ISA 9.0, 9.7.9.6, shfl.sync: the lane that lane `i` reads. c holds the clamp (bits 0-4)
+ * and the segment mask (8-12). False, and the lane itself, where it is out of range. */
+static bool shuffle_source(plumb_shfl mode, uint32_t i, uint32_t b, uint32_t c, uint32_t *out) {
+  uint32_t segment = c >> 8 & 31, clamp = c & 31;
+  uint32_t max = (i & segment) | (clamp & ~segment & 31);
+  b &= 31;
+  int32_t j = mode == PLUMB_SHFL_UP     ? (int32_t)i - (int32_t)b
+              : mode == PLUMB_SHFL_DOWN ? (int32_t)(i + b)
+              : mode == PLUMB_SHFL_BFLY ? (int32_t)(i ^ b)
+                                        : (int32_t)((i & segment) | (b & ~segment & 31));
+  bool in = mode == PLUMB_SHFL_UP ? j >= (int32_t)max : j <= (int32_t)max;
+  *out = in ? (uint32_t)j : i;
+  return in;
+}
+
+/* A whole warp of words without origins and companions, as nearly all are. */
+static bool shuffle_words(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
+                          const warp *w) {
+  if (w->active != UINT32_MAX || br->undef || br->run->options.companions ||
+      plumb_dtype_bytes((plumb_dtype)inst->type) != 4 || w->first + PLUMB_WARP_LANES > br->lanes)
+    return false;
+  const plumb_reg *o = plumb_inst_operands(s->frame->fn, inst);
+  const plumb_reg *r = plumb_inst_results(s->frame->fn, inst);
+  const uint32_t *words[3];
+  uint32_t out[PLUMB_WARP_LANES];
+  for (int k = 0; k < 3; k++)
+    words[k] = (const uint32_t *)(const void *)plumb_operand(br, s->frame, o[k]) + w->first;
+  uint8_t *ok = plumb_reg_lanes(br, s->frame, r[1]) + w->first;
+  for (uint32_t i = 0; i < PLUMB_WARP_LANES; i++) {
+    uint32_t j;
+    ok[i] = shuffle_source((plumb_shfl)inst->sub, i, words[1][i], words[2][i], &j);
+    out[i] = words[0][j & 31];
+  }
+  memcpy(plumb_reg_lanes(br, s->frame, r[0]) + (size_t)w->first * 4, out, sizeof out);
+  return true;
+}
+
 static void shuffle(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
                     const warp *w) {
   const plumb_reg *o = plumb_inst_operands(s->frame->fn, inst);
@@ -247,31 +283,10 @@ static void shuffle(plumb_block_run *br, const plumb_strand *s, const plumb_inst
   bool has_companion[PLUMB_WARP_LANES];
   for (uint32_t i = 0; i < PLUMB_WARP_LANES; i++) {
     if (!(w->active >> i & 1)) continue;
-    uint32_t b = (uint32_t)plumb_lane_bits(bs, 4, w->first + i) & 31;
+    uint32_t b = (uint32_t)plumb_lane_bits(bs, 4, w->first + i), j;
     uint32_t c = (uint32_t)plumb_lane_bits(cs, 4, w->first + i);
-    uint32_t segment = c >> 8 & 31, clamp = c & 31;
-    uint32_t max = (i & segment) | (clamp & ~segment & 31), min = i & segment;
-    int32_t j = (int32_t)i;
-    bool in = true;
-    switch ((plumb_shfl)inst->sub) {
-      case PLUMB_SHFL_UP:
-        j = (int32_t)i - (int32_t)b;
-        in = j >= (int32_t)max;
-        break;
-      case PLUMB_SHFL_DOWN:
-        j = (int32_t)(i + b);
-        in = j <= (int32_t)max;
-        break;
-      case PLUMB_SHFL_BFLY:
-        j = (int32_t)(i ^ b);
-        in = j <= (int32_t)max;
-        break;
-      default:
-        j = (int32_t)(min | (b & ~segment & 31));
-        in = j <= (int32_t)max;
-        break;
-    }
-    uint32_t source = w->first + (in ? (uint32_t)j : i);
+    bool in = shuffle_source((plumb_shfl)inst->sub, i, b, c, &j);
+    uint32_t source = w->first + j;
     ok[i] = in;
     out[i] = 0;
     origins[i] = 0;
@@ -284,7 +299,7 @@ static void shuffle(plumb_block_run *br, const plumb_strand *s, const plumb_inst
       if (kept) companions[i] = *kept;
     }
     /* Reading a lane that does not take part gives an undefined value. */
-    if (in && !(w->active >> (uint32_t)j & 1)) {
+    if (in && !(w->active >> j & 1)) {
       br->undef = true;
       origins[i] = s->frame->pc_base + s->pc + 1;
     }
@@ -397,7 +412,7 @@ static bool run_warp(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
     case PLUMB_OP_MATRIX_MOVE:
       return plumb_exec_matrix(br, s, inst, w->first);
     case PLUMB_OP_SHFL:
-      shuffle(br, s, inst, w);
+      if (!shuffle_words(br, s, inst, w)) shuffle(br, s, inst, w);
       break;
     case PLUMB_OP_VOTE:
       vote(br, s, inst, w);
