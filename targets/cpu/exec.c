@@ -236,12 +236,13 @@ static void set_poison(plumb_block_run *br, const plumb_strand *s, plumb_reg res
       plumb_undef_set(br, s->frame, result, list[i], s->frame->pc_base + s->pc + 1);
 }
 
-uint8_t plumb_inst_facts_of(const plumb_inst *inst) {
+/* Poison that nobody uses is none: decoders write it where a struct is built member by member. */
+uint8_t plumb_inst_facts_of(const plumb_inst *inst, bool used) {
   bool executes = plumb_op_table[inst->op].op_class == PLUMB_CLASS_ALU &&
                   inst->operands <= MAX_ALU_OPERANDS && inst->results <= MAX_ALU_RESULTS &&
                   (inst->op == PLUMB_OP_SREG || plumb_alu_supports(inst));
   return (uint8_t)((executes ? PLUMB_INST_EXECUTES : 0) |
-                   (plumb_may_poison(inst) ? PLUMB_INST_MAY_POISON : 0));
+                   (used && plumb_may_poison(inst) ? PLUMB_INST_MAY_POISON : 0));
 }
 
 static bool exec_alu(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,

@@ -139,7 +139,8 @@ typedef enum plumb_inst_fact {
   PLUMB_INST_EXECUTES = 1,  /* class ALU: plumb_exec_alu can execute it */
   PLUMB_INST_MAY_POISON = 2 /* a shift, division or conversion with undefined results */
 } plumb_inst_fact;
-uint8_t plumb_inst_facts_of(const plumb_inst *inst); /* exec.c */
+/* `used`: some instruction has one of its results as an operand. */
+uint8_t plumb_inst_facts_of(const plumb_inst *inst, bool used); /* exec.c */
 
 /* --- a running block --- */
 

@@ -1,4 +1,5 @@
 /* Programs in a machine: their globals get memory and their initial values. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "targets/cpu/exec.h"
@@ -59,13 +60,39 @@ static plumb_status place_global(plumb_machine *m, const plumb_program *p, size_
   return PLUMB_OK;
 }
 
+/* The registers of `f` that are an operand or a guard somewhere; to be freed. */
+static bool *used_registers(const plumb_function *f) {
+  bool *used = calloc(f->reg_count + 1, sizeof *used);
+  if (!used) abort();
+  for (size_t k = 0; k < f->inst_count; k++) {
+    const plumb_inst *inst = &f->insts[k];
+    const plumb_reg *operands = plumb_inst_operands(f, inst);
+    for (uint32_t i = 0; i < inst->operands; i++)
+      if (operands[i] < f->reg_count) used[operands[i]] = true;
+    if (inst->guard < f->reg_count) used[inst->guard] = true;
+  }
+  return used;
+}
+
+static bool has_used_result(const plumb_function *f, const plumb_inst *inst, const bool *used) {
+  const plumb_reg *results = plumb_inst_results(f, inst);
+  for (uint32_t i = 0; i < inst->results; i++)
+    if (results[i] < f->reg_count && used[results[i]]) return true;
+  return false;
+}
+
 static void find_facts(plumb_machine *m, const plumb_program *p) {
   size_t count = 0, at = 0;
   for (size_t i = 0; i < p->function_count; i++) count += p->functions[i]->inst_count;
   m->inst_facts = PLUMB_NEW_ARRAY(m->arena, uint8_t, count + 1);
-  for (size_t i = 0; i < p->function_count; i++)
-    for (size_t k = 0; k < p->functions[i]->inst_count; k++)
-      m->inst_facts[at++] = plumb_inst_facts_of(&p->functions[i]->insts[k]);
+  for (size_t i = 0; i < p->function_count; i++) {
+    const plumb_function *f = p->functions[i];
+    bool *used = used_registers(f);
+    for (size_t k = 0; k < f->inst_count; k++)
+      m->inst_facts[at++] =
+          plumb_inst_facts_of(&f->insts[k], has_used_result(f, &f->insts[k], used));
+    free(used);
+  }
 }
 
 /* Makes `program` the machine's with fresh globals; those of the one before are left alone. */
