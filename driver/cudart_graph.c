@@ -202,6 +202,7 @@ EXPORT int cudaGraphAddMemAllocNode(void **out, void *graph, void *const *needs,
                                   __builtin_return_address(0), &address);
   if (error) return cudart_done(error);
   p->address = (void *)(uintptr_t)address;
+  driver_memory_keep(address);
   driver_operation op = {.kind = DRIVER_ALLOC, .address = address};
   return add(out, graph, needs, need_count, &op);
 }

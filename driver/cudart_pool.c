@@ -32,6 +32,7 @@ static int allocate(driver_device *d, pool *p, void **out, size_t bytes, void *s
   p->used += bytes;
   if (p->used > p->most) p->most = p->used;
   if (!s->capture) return DRIVER_OK;
+  driver_memory_keep(address);
   driver_operation op = {.kind = DRIVER_ALLOC, .address = address};
   return cudart_done(driver_submit(d, s, &op));
 }

@@ -98,6 +98,7 @@ typedef enum driver_kind {
   DRIVER_KIND_NODE,
   DRIVER_KIND_EXEC,
   DRIVER_KIND_POOL,
+  DRIVER_KIND_GRAPH_MEMORY, /* the address of an allocation node's memory */
   DRIVER_KIND_LINK,
   DRIVER_KIND_HOST_RANGE /* cudaHostRegister */
 } driver_kind;
@@ -159,8 +160,11 @@ typedef enum driver_memory { DRIVER_DEVICE, DRIVER_MANAGED, DRIVER_PINNED } driv
  * OUT_OF_MEMORY. Size 0 gives address 0. */
 int driver_memory_alloc(driver_device *d, driver_memory kind, uint64_t size_bytes, const char *call,
                         const void *site, uint64_t *out_address);
-/* Address 0 is no error. INVALID_VALUE. */
+/* Address 0 is no error. The memory of a graph stays, since the graph may run again, and its
+ * nodes then use the same addresses. INVALID_VALUE. */
 int driver_memory_free(driver_device *d, uint64_t address);
+/* Makes an allocation a graph's. */
+void driver_memory_keep(uint64_t address);
 /* Which memory an address that the machine knows lies in. */
 driver_memory driver_memory_kind(driver_device *d, const plumb_extent *extent);
 /* "name (made at place)" of allocations, for reports; see report.c. */

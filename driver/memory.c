@@ -28,13 +28,19 @@ int driver_memory_alloc(driver_device *d, driver_memory kind, uint64_t size_byte
 
 int driver_memory_free(driver_device *d, uint64_t address) {
   plumb_extent e;
-  if (!address) return DRIVER_OK;
+  if (!address || driver_handle_get((const void *)(uintptr_t)address, DRIVER_KIND_GRAPH_MEMORY))
+    return DRIVER_OK;
   if (!plumb_machine_find(d->machine, address, &e) || e.base != address || e.owned_by_program ||
       e.borrowed)
     return DRIVER_INVALID_VALUE;
   driver_handle_drop((const void *)(uintptr_t)address);
   return plumb_machine_free(d->machine, address, NULL) == PLUMB_OK ? DRIVER_OK
                                                                    : DRIVER_INVALID_VALUE;
+}
+
+void driver_memory_keep(uint64_t address) {
+  void *key = (void *)(uintptr_t)address;
+  if (address) driver_handle_put(key, DRIVER_KIND_GRAPH_MEMORY, key);
 }
 
 driver_memory driver_memory_kind(driver_device *d, const plumb_extent *e) {

@@ -204,7 +204,8 @@ static bool touch_unit(const plumb_touch *t, plumb_race_page *p, size_t i, uint3
                         : r_live && rb == block &&
                               (t->strong || !plumb_clock_ordered(t->br, lane, rb, low(r)));
   uint32_t who = lane, strong = t->strong;
-  if (merge) {
+  /* What all lanes of the block have met since is ordered before this access. */
+  if (merge && time_of(low(*to)) >= t->floor) {
     who = together(who_of(low(*to)), lane);
     strong &= low(*to);
   }

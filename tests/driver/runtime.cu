@@ -48,10 +48,12 @@ __global__ void say(int n) {
   printf("lane %d of %d: %5.2f %s %c %llu\n", threadIdx.x, n, 1.5 * n, "text", 'x', 1ull << 40);
 }
 
-__global__ void grid_sum(const int *x, int *partial, int *out) {
+__global__ void grid_sum(int *x, int *partial, int *out) {
   auto grid = cooperative_groups::this_grid();
-  partial[grid.thread_rank()] = x[grid.thread_rank()] * 2;
+  unsigned rank = grid.thread_rank();
+  partial[rank] = x[rank] + x[(rank + 1) % grid.size()]; // read by two lanes
   grid.sync();
+  x[rank] += 1; // after the barrier each lane has its own
   if (grid.thread_rank() == 0)
     for (unsigned i = 0; i < grid.size(); i++) *out += partial[i];
 }
@@ -316,7 +318,7 @@ static void launches() {
   config.dynamicSmemBytes = 256;
   OK(cudaLaunchKernelEx(&config, reverse, x));
   OK(cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost));
-  CHECK(host[0] == 63 && host[63] == 0);
+  CHECK(host[0] == 64 && host[63] == 1);
   reverse<<<1, 2048, 256>>>(x);
   CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
   reverse<<<1, 64, 64 << 10>>>(x);
