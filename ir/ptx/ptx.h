@@ -38,6 +38,15 @@ typedef struct plumb_ptx_asm {
  * PLUMB_BAD_INPUT    a text that is not PTX */
 plumb_status plumb_ptx_inline_asm(const plumb_ptx_asm *a, plumb_reg *results, plumb_diag *diag);
 
+/* A matrix intrinsic of NVVM ("llvm.nvvm.mma.m16n8k16.row.col.f32.f32") as inline assembly:
+ * operands are results, then the arguments, one a 32-bit (f64: 64-bit) register. The texts
+ * live in `arena`. False for a name that is no such intrinsic, or a form that does not
+ * exist. */
+typedef struct plumb_ptx_intrinsic {
+  const char *text, *constraints;
+} plumb_ptx_intrinsic;
+bool plumb_ptx_matrix_intrinsic(plumb_arena *arena, const char *name, plumb_ptx_intrinsic *out);
+
 /* One row for each instruction of the PTX ISA; static storage. */
 typedef struct plumb_ptx_op {
   const char *mnemonic;
