@@ -230,7 +230,8 @@ static size_t compare(const suite *s, uint32_t *words, size_t per_block) {
   size_t passed = 0, told = 0;
   for (size_t n = 0; n < s->count; n++) {
     unsigned product = (unsigned)(n % per_block / 8), i = (unsigned)(n % 8), shift;
-    uint32_t got = *word_of(s, words, n / per_block, PLUMB_MMA_D, product, i, i, &shift) >> shift;
+    const uint32_t *word = word_of(s, words, n / per_block, PLUMB_MMA_D, product, i, i, &shift);
+    uint32_t got = *word >> shift;
     if (s->mma.d == PLUMB_MMA_F16) got &= 0xffff;
     uint32_t expected = bits_of((plumb_mma_type)s->mma.d, s->vectors[n].d);
     if (equal((plumb_mma_type)s->mma.d, got, expected))
