@@ -103,7 +103,9 @@ static plumb_mma_type accumulator(plumb_mma_type input) {
   return input == PLUMB_MMA_F64 ? PLUMB_MMA_F64 : PLUMB_MMA_F32;
 }
 
-static bool assign_types(plumb_mma *mma, const plumb_mma_type *types, unsigned count) {
+static bool assign_types(plumb_mma *mma, const plumb_mma_type *given, unsigned count) {
+  uint8_t types[4];
+  for (unsigned i = 0; i < 4; i++) types[i] = i < count ? (uint8_t)given[i] : 0;
   bool accumulators = count == 2 && (types[0] == PLUMB_MMA_F16 || types[0] == PLUMB_MMA_F32);
   if (count == 4) {
     mma->d = types[0], mma->a = types[1], mma->b = types[2], mma->c = types[3];
@@ -112,7 +114,7 @@ static bool assign_types(plumb_mma *mma, const plumb_mma_type *types, unsigned c
     mma->a = mma->b = PLUMB_MMA_F16;
   } else if (count == 1 || count == 2) {
     mma->a = types[0], mma->b = types[count - 1];
-    mma->c = mma->d = (uint8_t)accumulator(types[0]);
+    mma->c = mma->d = (uint8_t)accumulator((plumb_mma_type)types[0]);
   } else {
     return false;
   }
