@@ -217,7 +217,7 @@ EXPORT int cuCtxSynchronize(void) {
   return DRIVER_OK;
 }
 
-static uint64_t *limit_of(driver_device *d, int limit) {
+uint64_t *driver_limit_of(driver_device *d, int limit) {
   return limit == 0   ? &d->stack_bytes
          : limit == 1 ? &d->fifo_bytes
          : limit == 2 ? &d->heap_bytes
@@ -225,13 +225,13 @@ static uint64_t *limit_of(driver_device *d, int limit) {
 }
 EXPORT int cuCtxSetLimit(int limit, size_t value) {
   CU_CALL;
-  uint64_t *at = limit_of(device, limit);
+  uint64_t *at = driver_limit_of(device, limit);
   if (at) *at = value;
   return at || limit == 5 || limit == 6 ? DRIVER_OK : DRIVER_UNSUPPORTED_LIMIT;
 }
 EXPORT int cuCtxGetLimit(size_t *value, int limit) {
   CU_CALL;
-  const uint64_t *at = limit_of(device, limit);
+  const uint64_t *at = driver_limit_of(device, limit);
   if (!value) return DRIVER_INVALID_VALUE;
   *value = at ? *at : 0;
   return at || limit == 5 || limit == 6 ? DRIVER_OK : DRIVER_UNSUPPORTED_LIMIT;

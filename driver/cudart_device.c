@@ -230,24 +230,16 @@ EXPORT int cudaDeviceGetByPCIBusId(int *ordinal, const char *text) {
   return DRIVER_OK;
 }
 
-/* cudaLimit: 0 stack, 1 printf, 2 heap. */
-static uint64_t *limit_of(driver_device *d, int limit) {
-  return limit == 0   ? &d->stack_bytes
-         : limit == 1 ? &d->fifo_bytes
-         : limit == 2 ? &d->heap_bytes
-                      : NULL;
-}
-
 EXPORT int cudaDeviceSetLimit(int limit, size_t value) {
   RUNTIME_CALL;
-  uint64_t *at = limit_of(device, limit);
+  uint64_t *at = driver_limit_of(device, limit);
   if (at) *at = value;
   return cudart_done(at || limit == 5 || limit == 6 ? DRIVER_OK : DRIVER_UNSUPPORTED_LIMIT);
 }
 
 EXPORT int cudaDeviceGetLimit(size_t *value, int limit) {
   RUNTIME_CALL;
-  const uint64_t *at = limit_of(device, limit);
+  const uint64_t *at = driver_limit_of(device, limit);
   if (!value) return cudart_done(DRIVER_INVALID_VALUE);
   *value = at ? *at : 0;
   return cudart_done(at || limit == 5 || limit == 6 ? DRIVER_OK : DRIVER_UNSUPPORTED_LIMIT);

@@ -60,6 +60,10 @@ typedef struct driver_device {
   uint64_t heap_bytes, stack_bytes, fifo_bytes; /* limits that programs set and ask for */
 } driver_device;
 
+/* Where a limit is kept, by CUlimit, whose numbers cudaLimit shares: 0 stack, 1 printf,
+ * 2 heap. NULL for all others. cu_device.c. */
+uint64_t *driver_limit_of(driver_device *device, int limit);
+
 /* The process's device; made on the first call. What the environment says, as plumb run
  * sets it: PLUMB_ARCH=sm_90, PLUMB_ALLOW=uninitialised,races, PLUMB_SEED=N, PLUMB_JOBS=N,
  * PLUMB_STEP_LIMIT=N. */

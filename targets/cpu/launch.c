@@ -1,8 +1,8 @@
 /* Launches: limits, the layout of shared memory, and blocks over threads. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "ir/base/parallel.h"
 #include "targets/cpu/async.h"
 
 #define BLOCK_QUANTUM 4096u  /* backward branches between looks for idleness */
@@ -219,7 +219,7 @@ static uint64_t nth_cluster(const plumb_grid *g, uint64_t n) {
   return (uint64_t)(((unsigned __int128)n * stride + seed) % count);
 }
 
-static void *run_blocks(void *argument) {
+static void run_blocks(void *argument) {
   plumb_grid *g = argument;
   plumb_block_run *br = malloc(sizeof *br);
   if (!br) abort();
@@ -235,18 +235,10 @@ static void *run_blocks(void *argument) {
   }
   plumb_block_destroy_run(br);
   free(br);
-  return NULL;
 }
 
 static void run_parallel(plumb_grid *g, uint64_t jobs) {
-  if (jobs > g->block_count) jobs = g->block_count;
-  if (jobs > 64) jobs = 64;
-  pthread_t threads[64];
-  uint64_t started = 0;
-  while (started + 1 < jobs && pthread_create(&threads[started], NULL, run_blocks, g) == 0)
-    started++;
-  run_blocks(g);
-  for (uint64_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
+  plumb_parallel(jobs < g->block_count ? jobs : g->block_count, run_blocks, g);
 }
 
 /* Starts the blocks of a cluster in their places. */
@@ -330,8 +322,7 @@ static void run_ordered(plumb_grid *g) {
 static uint64_t job_count(const plumb_run *run) {
   if (run->options.companions) return 1;
   if (run->options.jobs > 0) return (uint64_t)run->options.jobs;
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  return cores > 0 ? (uint64_t)cores : 1;
+  return plumb_core_count();
 }
 
 plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plumb_launch *launch,
