@@ -269,6 +269,33 @@ static void note_poll(const plumb_access *a) {
   a->s->poll_pc = a->s->frame->pc_base + a->s->pc + 1;
 }
 
+/* Byte `offset` of what `lane` stores and byte `other_offset` of what `other` does; an
+ * undefined one equals nothing. */
+static bool stores_same(plumb_block_run *br, const plumb_access *a, uint32_t lane, uint64_t offset,
+                        uint32_t other, uint64_t other_offset) {
+  const plumb_frame *f = a->s->frame;
+  const unsigned bytes = a->element_bytes;
+  plumb_reg r = a->regs[offset / bytes], o = a->regs[other_offset / bytes];
+  if (br->undef && (plumb_undef_get(f, r, lane) || plumb_undef_get(f, o, other))) return false;
+  return plumb_operand(br, f, r)[(size_t)lane * bytes + offset % bytes] ==
+         plumb_operand(br, f, o)[(size_t)other * bytes + other_offset % bytes];
+}
+
+plumb_overlap plumb_access_overlap(plumb_block_run *br, uint32_t lane, uint64_t offset,
+                                   unsigned size_bytes) {
+  const plumb_access *a = br->storing;
+  if (!a) return PLUMB_OVERLAP_NONE;
+  const uint64_t *addresses = address_lanes(br, a->s, a->inst);
+  for (uint32_t k = lane; k > a->on->lo && k % PLUMB_WARP_LANES; k--) {
+    uint64_t other = addresses[lane] + offset - addresses[k - 1];
+    if (!plumb_lanes_has(a->on, k - 1) || other >= a->size_bytes) continue;
+    for (unsigned b = 0; b < size_bytes; b++)
+      if (!stores_same(br, a, lane, offset + b, k - 1, other + b)) return PLUMB_OVERLAP_DIFFERS;
+    return PLUMB_OVERLAP_SAME;
+  }
+  return PLUMB_OVERLAP_NONE;
+}
+
 static bool check_races(plumb_block_run *br, const plumb_access *a, bool write) {
   unsigned touch = how(a->inst, write);
   note_poll(a);
@@ -429,23 +456,29 @@ bool plumb_exec_load(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
   return true;
 }
 
+static bool store(plumb_block_run *br, plumb_access *a) {
+  route to = resolve(br, a, true);
+  if (to == ROUTE_DONE) return true;
+  if (to == ROUTE_LANES || a->view.read_only) return each_lane(br, a, true);
+  if (a->view.window == PLUMB_WINDOW_SHARED && !plumb_access_avoids_gaps(br, a)) return false;
+  if (!check_races(br, a, true)) return false;
+  bool changed = false;
+  for (uint32_t e = 0; e < a->elements; e++)
+    changed |= scatter(br, a, a->view.data + e * a->element_bytes,
+                       plumb_operand(br, a->s->frame, a->regs[e]));
+  if (changed) br->changes++;
+  plumb_access_store_states(br, a);
+  count_bytes(br, a, true);
+  return true;
+}
+
 bool plumb_exec_store(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                       const plumb_lanes *on) {
   if (!check_address(br, s, inst, on)) return false;
   plumb_access a;
   describe(br, s, inst, on, true, &a);
-  if (!a.elements) return true;
-  route to = resolve(br, &a, true);
-  if (to == ROUTE_DONE) return true;
-  if (to == ROUTE_LANES || a.view.read_only) return each_lane(br, &a, true);
-  if (a.view.window == PLUMB_WINDOW_SHARED && !plumb_access_avoids_gaps(br, &a)) return false;
-  if (!check_races(br, &a, true)) return false;
-  bool changed = false;
-  for (uint32_t e = 0; e < a.elements; e++)
-    changed |=
-        scatter(br, &a, a.view.data + e * a.element_bytes, plumb_operand(br, s->frame, a.regs[e]));
-  if (changed) br->changes++;
-  plumb_access_store_states(br, &a);
-  count_bytes(br, &a, true);
-  return true;
+  br->storing = &a;
+  bool ok = !a.elements || store(br, &a);
+  br->storing = NULL;
+  return ok;
 }

@@ -23,6 +23,19 @@ static inline void plumb_access_want_offsets(plumb_block_run *br, const plumb_ac
   if (a->by_rows) plumb_footprint_spread(&a->rows, br->offsets);
 }
 
+/* Whether an earlier lane of `lane`'s warp, in the running STORE, stores to the same place
+ * as `lane` at bytes [offset, offset + size_bytes) of what it stores, and what. A warp's
+ * one instruction may write a location more than once: some write is the last, and which
+ * is undefined (CUDA C++ programming guide, SIMT architecture), so that only different
+ * values make a difference. */
+typedef enum plumb_overlap {
+  PLUMB_OVERLAP_NONE,
+  PLUMB_OVERLAP_SAME,
+  PLUMB_OVERLAP_DIFFERS
+} plumb_overlap;
+plumb_overlap plumb_access_overlap(plumb_block_run *br, uint32_t lane, uint64_t offset,
+                                   unsigned size_bytes);
+
 bool plumb_state_is_initialised(const uint8_t *state, uint64_t size_bytes);
 /* True if every byte of every lane was written. */
 bool plumb_access_is_initialised(const plumb_block_run *br, const plumb_access *a);

@@ -281,9 +281,10 @@ struct plumb_block_run {
   struct plumb_mma_layout *mma_layouts; /* a list: those of the MMAs that ran here */
 
   plumb_race *race;
-  plumb_async *async;     /* NULL: the kernel has nothing asynchronous */
-  plumb_cluster *cluster; /* NULL: a block alone */
-  uint32_t rank;          /* in the cluster */
+  const struct plumb_access *storing; /* the running STORE, or NULL */
+  plumb_async *async;                 /* NULL: the kernel has nothing asynchronous */
+  plumb_cluster *cluster;             /* NULL: a block alone */
+  uint32_t rank;                      /* in the cluster */
   plumb_counters counters;
   uint64_t steps_told;
   plumb_trap trap;

@@ -1,4 +1,5 @@
 /* Tags: the last write and the last reads of every word (see race.h). */
+#include "targets/cpu/access.h"
 #include "targets/cpu/async.h"
 
 #include <stdio.h>
@@ -128,7 +129,7 @@ const char *plumb_race_party(uint32_t who, uint32_t lanes, char out[64]) {
 }
 
 static bool report(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
-                   bool write, uint64_t other, uint64_t other_block, bool other_write) {
+                   bool write, uint64_t other, uint64_t other_block, const char *what) {
   const plumb_function *fn = NULL;
   const plumb_inst *inst = plumb_inst_at(br->run, (uint32_t)(other >> 32), &fn);
   uint32_t who = who_of(low(other));
@@ -140,12 +141,11 @@ static bool report(plumb_block_run *br, const plumb_strand *s, uint32_t lane, ui
     plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
                   "%s by lane %u and %s by an asynchronous copy of %s are not ordered: nothing "
                   "that the lane waited for implies its end",
-                  write ? "write" : "read", lane, other_write ? "write" : "read", of);
+                  write ? "write" : "read", lane, what, of);
   else
     plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
                   "%s by lane %u and %s by %s of %s are not ordered", write ? "write" : "read",
-                  lane, other_write ? "write" : "read", plumb_race_party(who, br->lanes, party),
-                  of);
+                  lane, what, plumb_race_party(who, br->lanes, party), of);
   br->trap.lane2 = lane2;
   br->trap.address = address;
   br->trap.size_bytes = 4;
@@ -183,26 +183,36 @@ static bool conflicts(const plumb_touch *t, uint32_t lane, uint64_t tag, uint64_
   return !plumb_clock_ordered(t->br, lane, block, other);
 }
 
-/* One unit (word or byte) whose tags may be of this block's time. False: a race. */
+/* One unit (word or byte) whose tags may be of this block's time, `offset` bytes into what
+ * the lane touches. False: a race. */
 static bool touch_unit(const plumb_touch *t, plumb_race_page *p, size_t i, uint32_t lane,
-                       uint64_t address) {
+                       uint64_t address, uint64_t offset) {
   uint64_t w = p->write[i], r = p->read[i];
   uint64_t block = t->br->index;
   uint64_t wb = p->write_block ? p->write_block[i] - 1ull : block;
   uint64_t rb = p->read_block ? p->read_block[i] - 1ull : block;
   bool w_live = p->write_block ? p->write_block[i] != 0 : time_of(low(w)) >= t->floor;
   bool r_live = p->read_block ? p->read_block[i] != 0 : time_of(low(r)) >= t->floor;
-  if (w_live && conflicts(t, lane, w, wb))
-    return report(t->br, t->s, lane, address, t->write, w, wb, true);
+  bool again = false; /* the last write is by the same instruction, and the same */
+  if (w_live && conflicts(t, lane, w, wb)) {
+    plumb_overlap overlap = t->write && !t->strong
+                                ? plumb_access_overlap(t->br, lane, offset, p->by_byte ? 1 : 4)
+                                : PLUMB_OVERLAP_NONE;
+    again = overlap == PLUMB_OVERLAP_SAME;
+    if (!again)
+      return report(t->br, t->s, lane, address, t->write, w, wb,
+                    overlap == PLUMB_OVERLAP_DIFFERS ? "write of another value" : "write");
+  }
   if (t->write && r_live && conflicts(t, lane, r, rb))
-    return report(t->br, t->s, lane, address, true, r, rb, false);
+    return report(t->br, t->s, lane, address, true, r, rb, "read");
   p->groups |= group_of(p->by_byte ? i / 4 : i);
   uint64_t *to = t->write ? &p->write[i] : &p->read[i];
   /* A plain read that comes after the last one replaces it: what is ordered after this one
    * is ordered after both. */
-  bool merge = t->write ? w_live && wb == block && t->strong && (low(w) & PLUMB_TAG_ATOMIC)
-                        : r_live && rb == block &&
-                              (t->strong || !plumb_clock_ordered(t->br, lane, rb, low(r)));
+  bool merge =
+      t->write
+          ? again || (w_live && wb == block && t->strong && (low(w) & PLUMB_TAG_ATOMIC))
+          : r_live && rb == block && (t->strong || !plumb_clock_ordered(t->br, lane, rb, low(r)));
   uint32_t who = lane, strong = t->strong;
   /* What all lanes of the block have met since is ordered before this access. */
   if (merge && time_of(low(*to)) >= t->floor) {
@@ -302,7 +312,7 @@ static bool touch_span(const plumb_touch *t, uint32_t lane, unsigned window, uin
     if (narrow && !p->by_byte)
       plumb_race_page_by_byte(p, shared ? race->shared_words : PLUMB_RACE_PAGE_WORDS,
                               p->write_block != NULL);
-    bool ok = touch_unit(t, p, p->by_byte ? offset : offset / 4, lane, at);
+    bool ok = touch_unit(t, p, p->by_byte ? offset : offset / 4, lane, at, done);
     if (!ok) return false;
     done += p->by_byte ? 1 : 4;
   }
@@ -327,7 +337,7 @@ static bool touch_words(const plumb_touch *t, const uint16_t *list, uint32_t cou
     if (next == i) {
       bool ok = p->by_byte ? touch_span(t, list[i],
                                         shared ? PLUMB_WINDOW_SHARED : PLUMB_WINDOW_GLOBAL, at, 4)
-                           : touch_unit(t, p, word, list[i], at);
+                           : touch_unit(t, p, word, list[i], at, 0);
       if (!ok) return false;
       next++;
     }

@@ -14,9 +14,10 @@ enum { LANES = 64, BYTES = 1 << 14, MOST_STEPS = 7, KERNELS = 6000 };
 typedef enum barrier { NONE, BLOCK, WARP } barrier;
 
 /* Lane l of turn t touches size bytes at offset + l % width * x + l / width * y +
- * l / 16 * z + t * stride + block * apart. */
+ * l / 16 * z + t * stride + block * apart. A write stores 1, or l / alike + 1. */
 typedef struct step {
   bool write;
+  unsigned alike; /* lanes that store one value */
   barrier before, inside;
   unsigned size, x, y, z, offset, apart;
   int stride;
@@ -51,6 +52,7 @@ static kernel random_kernel(uint64_t seed) {
     const unsigned xs[] = {s->size, s->size, s->size, 0, 2 * s->size},
                    ys[] = {row, row, row, 0, 128, s->size};
     s->write = pick(5) == 0;
+    s->alike = pick(3) ? LANES : 1u << pick(5);
     s->before = pick(2) ? NONE : (barrier)pick(3);
     s->inside = pick(2) ? NONE : (barrier)pick(3);
     bool plain = own && pick(8);
@@ -71,6 +73,13 @@ static kernel random_kernel(uint64_t seed) {
       s->offset = 2048 + (pick(3) ? 0 : 32 * pick(3));
       s->write = pick(3) == 0;
     }
+    if (pick(6) == 0) { /* a place a row */
+      s->x = s->z = 0;
+      s->y = s->size;
+      s->stride = (int)(s->size * LANES);
+      s->write = pick(4) > 0;
+      s->alike = pick(4) ? k.width : 32;
+    }
     if (pick(4) == 0) s->stride = -s->stride;
   }
   return k;
@@ -85,12 +94,10 @@ static char *print(kernel *k) {
 #define ADD(...) n += (size_t)snprintf(text + n, room - n, __VA_ARGS__)
   ADD(".version 8.0\n.target sm_80\n.address_size 64\n"
       ".visible .entry k(.param .u64 p) { .reg .b64 %%rd<9>; .reg .b32 %%r<9>; .reg .b8 %%v1;"
-      " .reg .b16 %%v2; .reg .b32 %%v4; .reg .b64 %%v8; .reg .pred %%q;"
+      " .reg .b16 %%v2, %%w2; .reg .b32 %%v4, %%w4; .reg .b64 %%v8, %%w8; .reg .pred %%q;"
       " .shared .align 16 .b8 tile[%d];"
       " mov.u32 %%r1, %%tid.x; mov.u32 %%r2, %%ctaid.x; and.b32 %%r3, %%r1, %u;"
-      " div.u32 %%r4, %%r1, %u; shr.u32 %%r7, %%r1, 4; mov.b32 %%v4, 1; mov.b64 %%v8, 1; mov.b16 "
-      "%%v2, 1;"
-      " cvt.u8.u32 %%v1, %%v4;",
+      " div.u32 %%r4, %%r1, %u; shr.u32 %%r7, %%r1, 4;",
       BYTES, k->width - 1, k->width);
   ADD(k->shared ? " mov.u64 %%rd1, tile;" : " ld.param.u64 %%rd1, [p];");
   int line = 4;
@@ -100,11 +107,14 @@ static char *print(kernel *k) {
     ADD(" mad.lo.u32 %%r5, %%r3, %u, %u; mad.lo.u32 %%r5, %%r4, %u, %%r5;"
         " mad.lo.u32 %%r5, %%r2, %u, %%r5; mad.lo.u32 %%r5, %%r7, %u, %%r5; cvt.u64.u32 %%rd2, "
         "%%r5; add.u64 %%rd3, %%rd1, %%rd2;"
-        " mov.u32 %%r6, 0; L%u:\n",
-        s->x, s->offset, s->y, k->shared ? 0 : s->apart, s->z, i);
+        " shr.u32 %%w4, %%r1, %u; add.u32 %%w4, %%w4, 1; cvt.u16.u32 %%w2, %%w4;"
+        " cvt.u64.u32 %%w8, %%w4; mov.u32 %%r6, 0; L%u:\n",
+        s->x, s->offset, s->y, k->shared ? 0 : s->apart, s->z, (unsigned)__builtin_ctz(s->alike),
+        i);
     s->line = ++line;
     if (s->write)
-      ADD("st%s.b%u [%%rd3], %%v%u;", k->shared ? ".shared" : ".global", s->size * 8, s->size);
+      ADD("st%s.b%u [%%rd3], %%w%u;", k->shared ? ".shared" : ".global", s->size * 8,
+          s->size == 1 ? 2 : s->size);
     else
       ADD("ld%s.b%u %%v%u, [%%rd3];", k->shared ? ".shared" : ".global", s->size * 8, s->size);
     ADD("%s", barriers[s->inside]);
@@ -123,11 +133,27 @@ typedef struct byte {
   uint64_t writers, readers;           /* lanes since the last barrier of the block */
   uint64_t warp_writers, warp_readers; /* and since the last barrier of their warp */
   bool wrote[2], touched[2];
+  unsigned turn; /* when it was last written, and then by whom, and what */
+  uint64_t turn_writers;
+  uint8_t value;
 } byte;
 
-static bool touch(byte *b, const step *s, unsigned lane, unsigned block) {
+static unsigned shares; /* writes of what a lane of the same warp writes in the same turn */
+
+static bool touch(byte *b, const step *s, unsigned lane, unsigned block, unsigned turn,
+                  uint8_t value) {
   uint64_t warp = 0xffffffffull << lane / 32 * 32, self = 1ull << lane;
   uint64_t unordered = (b->warp_writers & warp) | (b->writers & ~warp);
+  if (s->write) {
+    if (b->turn != turn) b->turn_writers = 0;
+    if (b->turn_writers & warp && b->value == value) {
+      unordered &= ~warp; /* what these lanes wrote before is gone either way */
+      shares++;
+    }
+    b->turn = turn;
+    b->turn_writers |= self;
+    b->value = value;
+  }
   if (s->write) unordered |= (b->warp_readers & warp) | (b->readers & ~warp);
   *(s->write ? &b->writers : &b->readers) |= self;
   *(s->write ? &b->warp_writers : &b->warp_readers) |= self;
@@ -145,6 +171,7 @@ static void meet(byte *bytes, barrier kind) {
 
 /* The line of the first race inside a block; -1 for one between blocks; 0 for none. */
 static int model(const kernel *k, byte *bytes) {
+  unsigned instruction = 0;
   memset(bytes, 0, BYTES * sizeof *bytes);
   for (unsigned block = 0; block < k->blocks; block++) {
     meet(bytes, BLOCK);
@@ -152,11 +179,14 @@ static int model(const kernel *k, byte *bytes) {
       const step *s = &k->steps[i];
       meet(bytes, s->before);
       for (unsigned turn = 0; turn < s->turns; turn++) {
+        instruction++;
         for (unsigned l = 0; l < LANES; l++) {
           unsigned at = s->offset + l % k->width * s->x + l / k->width * s->y + l / 16 * s->z +
                         (k->shared ? 0 : block * s->apart) + (unsigned)((int)turn * s->stride);
           for (unsigned n = 0; n < s->size; n++)
-            if (touch(&bytes[at + n], s, l, k->shared ? 0 : block)) return s->line;
+            if (touch(&bytes[at + n], s, l, k->shared ? 0 : block, instruction,
+                      n == 0 ? (uint8_t)(l / s->alike + 1) : 0))
+              return s->line;
         }
         meet(bytes, s->inside);
       }
@@ -170,7 +200,8 @@ static int model(const kernel *k, byte *bytes) {
 
 /* --- */
 
-static int execute(const char *text, unsigned blocks) {
+/* `message` of 512 bytes: what the trap says. */
+static int execute(const char *text, unsigned blocks, bool companions, char *message) {
   plumb_arena *arena = plumb_arena_create();
   plumb_diag diag = {0};
   plumb_program *p = plumb_program_create(arena, "race");
@@ -183,6 +214,7 @@ static int execute(const char *text, unsigned blocks) {
   plumb_machine_write(m, address, zeros, BYTES, &diag);
   plumb_launch launch = {.grid = {blocks, 1, 1}, .block = {LANES, 1, 1}};
   plumb_run_options options = plumb_run_options_default();
+  options.companions = companions;
   plumb_run_result result = {0};
   if (status == PLUMB_OK)
     status = plumb_machine_launch(m, "k", &launch, &address, 8, &options, &result, &diag);
@@ -192,19 +224,78 @@ static int execute(const char *text, unsigned blocks) {
         plumb_trap_text(result.trap.kind), result.trap.message);
   bool between = raced && memcmp(result.trap.block, result.trap.block2, sizeof result.trap.block);
   int line = !raced ? 0 : between ? -1 : result.trap.location.stage_line;
+  snprintf(message, 512, "%s", raced ? result.trap.message : "");
   free(zeros);
   plumb_machine_destroy(m);
   plumb_arena_destroy(arena);
   return line;
 }
 
+/* Lanes of one warp that store to one place. `saying`: NULL, or part of the trap. */
+static const struct {
+  const char *name, *body, *saying;
+} rows[] = {
+    {"a warp, one instruction, one value", "@!%p0 bra E; st.shared.u32 [tile], 7;", NULL},
+    {"a warp, one instruction, two values", "@!%p0 bra E; st.shared.u32 [tile], %r1;",
+     "write by lane 1 and write of another value by lane 0 of the same block are not ordered"},
+    {"the last lane stores another value",
+     "@!%p0 bra E; shr.u32 %r2, %r2, 4; st.shared.u32 [tile], %r2;",
+     "write by lane 16 and write of another value by several of lanes 0 to 31"},
+    {"a warp, one value, in global memory", "@!%p0 bra E; st.global.u16 [%rd1 + 6], 7;", NULL},
+    {"a vector, its second element differs", "@!%p0 bra E; st.global.v2.u32 [%rd1], {7, %r1};",
+     "write by lane 1 and write of another value by lane 0"},
+    {"a pair of lanes a place",
+     "and.b32 %r2, %r2, 62; shl.b32 %r3, %r2, 1; mov.u32 %r4, tile;"
+     " add.u32 %r4, %r4, %r3; st.shared.u32 [%r4], %r2;",
+     NULL},
+    {"two warps", "st.shared.u32 [tile], 7;",
+     "write by lane 32 and write by several of lanes 0 to 31 of the same block are not ordered"},
+    {"two instructions", "@!%p0 bra E; st.shared.u32 [tile], 7; st.shared.u32 [tile], 7;",
+     "write by lane 0 and write by several of lanes 0 to 31"},
+    {"two instructions, with a barrier between",
+     "@!%p0 bra E; st.shared.u32 [tile], 7; bar.warp.sync -1; st.shared.u32 [tile], 7;", NULL},
+    {"a read of another lane's write",
+     "@!%p0 bra E; st.shared.u32 [tile], 7;"
+     " ld.shared.u32 %r3, [tile];",
+     "read by lane 0 and write by several of lanes 0 to 31"},
+    {"a lane has read before",
+     "@%p1 ld.shared.u32 %r3, [tile]; @!%p0 bra E;"
+     " st.shared.u32 [tile], 7;",
+     "write by lane 0 and read by lane 3"},
+    {"an undefined value",
+     "@!%p0 bra E; ld.shared.u32 %r3, [tile + 4]; bar.warp.sync -1;"
+     " st.shared.u32 [tile], %r3;",
+     "write by lane 1 and write of another value by lane 0"},
+};
+
+static void test_same_place(void) {
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (int companions = 0; companions < 2; companions++) {
+      char text[2048], message[512];
+      snprintf(text, sizeof text,
+               ".version 8.0\n.target sm_80\n.address_size 64\n"
+               ".visible .entry k(.param .u64 p) { .reg .b64 %%rd<3>; .reg .b32 %%r<9>;"
+               " .reg .pred %%p<3>; .shared .align 16 .b8 tile[%d]; ld.param.u64 %%rd1, [p];"
+               " mov.u32 %%r1, %%tid.x; mov.u32 %%r2, %%r1; setp.lt.u32 %%p0, %%r1, 32;"
+               " setp.eq.u32 %%p1, %%r1, 3; %s E: ret; }\n",
+               BYTES, rows[i].body);
+      execute(text, 1, companions, message);
+      CHECK(rows[i].saying ? strstr(message, rows[i].saying) != NULL : !*message,
+            "%s, companions %d: '%s'", rows[i].name, companions, message);
+    }
+}
+
 int main(void) {
   byte *bytes = malloc(BYTES * sizeof *bytes);
-  unsigned answers[3] = {0};
+  unsigned answers[3] = {0}, fine = 0;
+  test_same_place();
   for (uint64_t seed = 1; seed <= KERNELS; seed++) {
     kernel k = random_kernel(seed * 7919);
     char *text = print(&k);
-    int expected = model(&k, bytes), actual = execute(text, k.blocks);
+    char message[512];
+    unsigned before = shares;
+    int expected = model(&k, bytes), actual = execute(text, k.blocks, false, message);
+    fine += expected == 0 && shares > before;
     answers[expected == 0 ? 0 : expected < 0 ? 1 : 2]++;
     CHECK(expected == actual, "kernel %llu: line %d, wanted %d:\n%s", (unsigned long long)seed,
           actual, expected, text);
@@ -213,8 +304,11 @@ int main(void) {
   }
   for (int i = 0; i < 3; i++)
     CHECK(answers[i] > KERNELS / 20, "only %u kernels of kind %d", answers[i], i);
-  printf("%u without a race, %u between blocks, %u in a block\n", answers[0], answers[1],
-         answers[2]);
+  CHECK(fine > 100, "only %u kernels without a race whose lanes write to one place", fine);
+  printf(
+      "%u without a race (%u of them with lanes that write to one place), %u between blocks, "
+      "%u in a block\n",
+      answers[0], fine, answers[1], answers[2]);
   free(bytes);
   return check_finish();
 }
