@@ -461,6 +461,13 @@ typedef struct plumb_digest {
 } plumb_digest;
 plumb_digest plumb_program_digest(const plumb_program *p);
 
+/* The same of a launch: of `kernel` and all that it calls. Launches with one digest, the
+ * same sizes, arguments and memory do the same, whatever else their programs hold.
+ * `addresses`: where each global lies. False if the kernel calls through a pointer: then
+ * nothing can be said. */
+bool plumb_kernel_digest(const plumb_program *p, const plumb_function *kernel,
+                         const uint64_t *addresses, plumb_digest *out_digest);
+
 /* --- printed form (ir/print.c, ir/read.c) --- */
 
 /* Stable text that plumb_program_read reads back to the same digest. */

@@ -154,10 +154,12 @@ static bool gave_outputs(const plumb_outcome *o) {
   return o->status == PLUMB_OK && o->trap.kind == PLUMB_TRAP_NONE;
 }
 
+/* Companions are carried by the reference's stage 0 alone, which nothing recalls. */
 static void execute(const check *k, plumb_arena *scratch, const plumb_side *sd,
-                    const plumb_stage *stage, const plumb_case *c, size_t jobs, bool companions,
-                    plumb_outcome *out) {
+                    const plumb_stage *stage, const plumb_case *c, size_t jobs,
+                    plumb_recall *recall, bool companions, plumb_outcome *out) {
   plumb_run_options options = plumb_run_options_default();
+  options.recall = recall;
   options.seed = k->options->seed;
   options.jobs = (int)jobs;
   options.model = k->options->model;
@@ -191,7 +193,7 @@ static void prepare(const check *k, size_t index, size_t jobs, prepared *p) {
   if (p->status != PLUMB_OK || !first->program) return;
   bool companions =
       !k->report->accept.tolerance && k->report->accept.level != PLUMB_VERDICT_IDENTICAL;
-  execute(k, p->scratch, &k->sides.items[0], first, p->c, jobs, companions, &p->expected);
+  execute(k, p->scratch, &k->sides.items[0], first, p->c, jobs, NULL, companions, &p->expected);
   p->ran = true;
   if (p->expected.status == PLUMB_BAD_INPUT) {
     p->status = p->expected.status;
@@ -213,6 +215,7 @@ typedef struct case_run {
   const plumb_case *c;
   const plumb_outcome *expected;
   prepared *ahead;
+  plumb_recall *recall; /* launches of this case */
   size_t next;          /* the next row of k->rows, drawn atomically */
   pthread_mutex_t lock; /* the report, its arena, and `status` */
   plumb_status status;  /* an argument or a launch that does not fit: ends the check */
@@ -258,7 +261,7 @@ static void run_row(case_run *r, size_t index) {
   const plumb_stage *stage = k->report->stages[index].stage;
   plumb_arena *scratch = plumb_arena_create();
   plumb_outcome out;
-  execute(k, scratch, row->side, stage, r->c, 1, false, &out);
+  execute(k, scratch, row->side, stage, r->c, 1, r->recall, false, &out);
   const plumb_comparison *comparisons =
       gave_outputs(&out) ? compare_outputs(scratch, k, r->expected, &out) : NULL;
   judge_row(r, index, &out, comparisons);
@@ -290,10 +293,16 @@ static plumb_status run_case(check *k, size_t index, prepared *p, prepared *ahea
   if (!p->ran) return PLUMB_OK;
   judge(k, &k->report->stages[0], p->c, &p->expected, &p->expected, p->same);
   if (!gave_outputs(&p->expected)) return PLUMB_OK;
-  case_run r = {.k = k, .index = index, .c = p->c, .expected = &p->expected, .ahead = ahead};
+  case_run r = {.k = k,
+                .index = index,
+                .c = p->c,
+                .expected = &p->expected,
+                .ahead = ahead,
+                .recall = plumb_recall_create()};
   pthread_mutex_init(&r.lock, NULL);
   plumb_parallel(job_count(k), run_rows, &r);
   pthread_mutex_destroy(&r.lock);
+  plumb_recall_destroy(r.recall);
   k->report->cases++;
   return r.status;
 }

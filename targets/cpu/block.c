@@ -139,7 +139,7 @@ void plumb_block_start(plumb_block_run *br, uint64_t index) {
     plumb_local_forget(br, &br->live, PLUMB_LOCAL_BASE, top);
 }
 
-static void add_counters(plumb_counters *to, const plumb_counters *from) {
+void plumb_counters_add(plumb_counters *to, const plumb_counters *from) {
   to->lane_instructions += from->lane_instructions;
   to->instructions += from->instructions;
   to->global_load_bytes += from->global_load_bytes;
@@ -149,6 +149,8 @@ static void add_counters(plumb_counters *to, const plumb_counters *from) {
   to->barriers += from->barriers;
   to->atomics += from->atomics;
   to->divergent_branches += from->divergent_branches;
+  to->launches += from->launches;
+  to->blocks += from->blocks;
 }
 
 void plumb_block_finish(plumb_block_run *br) {
@@ -160,7 +162,7 @@ void plumb_block_finish(plumb_block_run *br) {
   }
   if (!br->trapped) plumb_steps_tell(br);
   pthread_mutex_lock(&run->lock);
-  add_counters(&run->counters, &br->counters);
+  plumb_counters_add(&run->counters, &br->counters);
   if (!g->host) run->counters.blocks++;
   bool stops = br->trapped || br->unsupported;
   if (stops && br->index < g->trap_block) {

@@ -54,6 +54,14 @@ typedef struct plumb_counters {
   uint64_t barriers, atomics, divergent_branches, launches, blocks;
 } plumb_counters;
 
+/* Remembers launches, so that one that comes again is not executed again (recall.h). All
+ * threads may share one; memory addresses must mean the same to all who do, as they do
+ * where the same allocations are made in the same order. */
+typedef struct plumb_recall plumb_recall;
+plumb_recall *plumb_recall_create(void);
+void plumb_recall_destroy(plumb_recall *r);
+uint64_t plumb_recall_taken(const plumb_recall *r); /* launches that were not executed */
+
 typedef struct plumb_run_options {
   uint64_t seed;             /* of the schedule of strands and blocks */
   uint64_t step_limit;       /* lane-instructions in all; 0: 20 billion */
@@ -63,6 +71,7 @@ typedef struct plumb_run_options {
   bool companions;           /* carry shadow and interval beside every float value (bound.h) */
   FILE *print_to;            /* where kernels print; NULL: stderr */
   bool ignore_uninitialised; /* bytes that were never written may be read, as what they hold */
+  plumb_recall *recall;      /* NULL: every launch is executed */
 } plumb_run_options;
 
 plumb_run_options plumb_run_options_default(void);

@@ -191,6 +191,10 @@ struct plumb_run {
   size_t leak_count, leak_capacity;
 };
 
+/* Lane-instructions that a run may execute (launch.c). */
+uint64_t plumb_step_limit(const plumb_run *run);
+void plumb_counters_add(plumb_counters *to, const plumb_counters *from); /* block.c */
+
 struct plumb_grid {
   plumb_run *run;
   const plumb_function *fn;

@@ -4,6 +4,7 @@
 
 #include "ir/base/parallel.h"
 #include "targets/cpu/async.h"
+#include "targets/cpu/recall.h"
 
 #define BLOCK_QUANTUM 4096u  /* backward branches between looks for idleness */
 #define ORDERED_QUANTUM 256u /* and a turn of an interleaved block */
@@ -19,6 +20,7 @@ typedef struct uses {
   bool *functions; /* reached */
   bool *globals;   /* shared ones whose address is taken */
   bool ordered, sequential, fences, async;
+  bool more; /* it does more than read and write memory */
 } uses;
 
 static void scan(uses *u, const plumb_function *fn) {
@@ -68,7 +70,7 @@ static void scan(uses *u, const plumb_function *fn) {
       case PLUMB_OP_ALLOC:
       case PLUMB_OP_FREE:
       case PLUMB_OP_PRINT:
-        u->sequential = true;
+        u->sequential = u->more = true;
         break;
       default:
         break;
@@ -162,12 +164,16 @@ static plumb_status check_limits(const plumb_function *fn, const plumb_launch *l
 
 /* --- steps --- */
 
+uint64_t plumb_step_limit(const plumb_run *run) {
+  return run->options.step_limit ? run->options.step_limit : DEFAULT_STEP_LIMIT;
+}
+
 bool plumb_steps_tell(plumb_block_run *br) {
   plumb_run *run = br->run;
   uint64_t fresh = br->counters.lane_instructions - br->steps_told;
   br->steps_told = br->counters.lane_instructions;
   uint64_t all = __atomic_add_fetch(&run->steps, fresh, __ATOMIC_RELAXED);
-  uint64_t limit = run->options.step_limit ? run->options.step_limit : DEFAULT_STEP_LIMIT;
+  uint64_t limit = plumb_step_limit(run);
   if (all <= limit) return true;
   size_t insts = 0, most = 0;
   for (size_t i = 0; i < br->program->function_count; i++)
@@ -361,7 +367,8 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
   plumb_status status = lay_out_shared(&g, &u, diag);
   free(u.functions);
   free(u.globals);
-  if (status == PLUMB_OK) {
+  plumb_recall_look look = {0};
+  if (status == PLUMB_OK && (u.more || !plumb_recall_replay(&g, &look))) {
     g.fences = u.fences;
     g.async = u.async || g.cluster_blocks > 1;
     u.ordered |= g.cluster_blocks > 1;
@@ -377,6 +384,7 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
       run_parallel(&g, g.sequential ? 1 : job_count(run));
     if (run->status == PLUMB_OK) plumb_race_finish(&g);
     plumb_race_grid_destroy(&g);
+    plumb_recall_keep(&g, &look);
   }
   free(thread);
   free(g.shared_offsets);

@@ -238,21 +238,23 @@ PLUMB_CLONES
 static bool any_product(const plumb_inst *inst, const void *const *operands, uint32_t lo,
                         uint32_t hi) {
   bool nsw = inst->flags & PLUMB_FLAG_NSW, nuw = inst->flags & PLUMB_FLAG_NUW;
+  uint64_t bad = 0;
   if (inst->type == PLUMB_I32) {
     const uint32_t *a = operands[0], *b = operands[1];
-    uint64_t bad = 0;
-    for (uint32_t l = lo; nsw && l < hi; l++) {
-      int64_t r = (int64_t)(int32_t)a[l] * (int32_t)b[l];
-      bad |= (uint64_t)(r + INT32_MAX + 1) >> 32;
-    }
-    for (uint32_t l = lo; nuw && l < hi; l++) bad |= ((uint64_t)a[l] * b[l]) >> 32;
+    if (nsw)
+      for (size_t l = lo; l < hi; l++) {
+        int64_t r = (int64_t)(int32_t)a[l] * (int32_t)b[l];
+        bad |= (uint64_t)(r + INT32_MAX + 1) >> 32;
+      }
+    if (nuw)
+      for (size_t l = lo; l < hi; l++) bad |= ((uint64_t)a[l] * b[l]) >> 32;
     return bad != 0;
   }
   const uint64_t *a = operands[0], *b = operands[1];
-  uint64_t bad = 0;
-  for (uint32_t l = lo; nsw && l < hi; l++)
-    bad |= ((a[l] + (1ull << 31)) | (b[l] + (1ull << 31))) >> 32;
-  for (uint32_t l = lo; nuw && l < hi; l++) bad |= (a[l] | b[l]) >> 32;
+  if (nsw)
+    for (size_t l = lo; l < hi; l++) bad |= ((a[l] + (1ull << 31)) | (b[l] + (1ull << 31))) >> 32;
+  if (nuw)
+    for (size_t l = lo; l < hi; l++) bad |= (a[l] | b[l]) >> 32;
   return bad != 0;
 }
 
