@@ -202,29 +202,31 @@ static bool lane_is_poison(const plumb_block_run *br, const plumb_inst *inst,
     const U *a = operands[0], *b = operands[1]; \
     U bad = 0; \
     const unsigned top = 8 * sizeof(U) - 1; \
+    const U nsw = (U)(signed_too ? -1 : 0), nuw = (U)(unsigned_too ? -1 : 0); \
     switch (inst->op) { \
       case PLUMB_OP_ADD: \
-        for (uint32_t l = lo; l < hi; l++) { \
+        for (size_t l = lo; l < hi; l++) { \
           U r = (U)(a[l] + b[l]); \
-          bad |= (((a[l] ^ r) & (b[l] ^ r)) >> top & nsw) | ((U)(r < a[l]) & nuw); \
+          bad |= ((a[l] ^ r) & (b[l] ^ r) & nsw) | (((a[l] & b[l]) | ((a[l] | b[l]) & ~r)) & nuw); \
         } \
-        return bad != 0; \
+        return bad >> top; \
       case PLUMB_OP_SUB: \
-        for (uint32_t l = lo; l < hi; l++) { \
+        for (size_t l = lo; l < hi; l++) { \
           U r = (U)(a[l] - b[l]); \
-          bad |= (((a[l] ^ b[l]) & (a[l] ^ r)) >> top & nsw) | ((U)(a[l] < b[l]) & nuw); \
+          bad |= ((a[l] ^ b[l]) & (a[l] ^ r) & nsw) | \
+                 (((~a[l] & b[l]) | ((~a[l] | b[l]) & r)) & nuw); \
         } \
-        return bad != 0; \
+        return bad >> top; \
       case PLUMB_OP_SHL: \
-        for (uint32_t l = lo; l < hi; l++) { \
+        for (size_t l = lo; l < hi; l++) { \
           U by = b[l] & top, r = (U)(a[l] << by); \
-          bad |= (U)(b[l] > top) | ((U)((U)((S)r >> by) != a[l]) & nsw) | \
-                 ((U)((U)(r >> by) != a[l]) & nuw); \
+          bad |= \
+              (b[l] & ~(U)top) | (((U)((S)r >> by) ^ a[l]) & nsw) | ((U)(r >> by ^ a[l]) & nuw); \
         } \
         return bad != 0; \
       case PLUMB_OP_SHR_S: \
       case PLUMB_OP_SHR_U: \
-        for (uint32_t l = lo; l < hi; l++) bad |= (U)(b[l] > top); \
+        for (size_t l = lo; l < hi; l++) bad |= b[l] & ~(U)top; \
         if (!(inst->flags & PLUMB_FLAG_EXACT)) return bad != 0; \
         return true; \
       default: \
@@ -260,8 +262,7 @@ static bool any_product(const plumb_inst *inst, const void *const *operands, uin
 
 PLUMB_CLONES
 static bool any_sum(const plumb_inst *inst, const void *const *operands, uint32_t lo, uint32_t hi) {
-  const unsigned nsw = (inst->flags & PLUMB_FLAG_NSW) != 0;
-  const unsigned nuw = (inst->flags & PLUMB_FLAG_NUW) != 0;
+  const bool signed_too = inst->flags & PLUMB_FLAG_NSW, unsigned_too = inst->flags & PLUMB_FLAG_NUW;
   if (inst->type == PLUMB_I32)
     ANY_LOOP(uint32_t, int32_t);
   else
@@ -273,11 +274,11 @@ PLUMB_CLONES
 static bool any_outside(const uint64_t *base, const uint64_t *offset, uint64_t start,
                         uint64_t size_bytes, uint32_t lo, uint32_t hi) {
   uint64_t bad = 0;
-  for (uint32_t l = lo; l < hi; l++) {
+  for (size_t l = lo; l < hi; l++) {
     uint64_t from = base[l] - start, to = from + offset[l];
-    bad |= (uint64_t)(from > size_bytes) | (uint64_t)(to > size_bytes);
+    bad |= from | to | (size_bytes - from) | (size_bytes - to); /* a sign: outside */
   }
-  return bad != 0;
+  return bad >> 63;
 }
 
 /* A lane whose address is global. */
