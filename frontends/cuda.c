@@ -65,8 +65,8 @@ plumb_cuda_numerics plumb_cuda_read_numerics(const plumb_cuda_options *options) 
 }
 
 /* The arithmetic flags in clang's words (frontends.md, CUDA C). -ffast-math is passed
- * only when the task itself writes it: nvcc's -use_fast_math reassociates nothing,
- * but lets divisions and functions be approximated. */
+ * only when the task itself writes it: nvcc's -use_fast_math reassociates nothing, but
+ * lets functions be approximated. What clang has no flag for is said in its IR below. */
 static void push_clang_numerics(arg_list *a, const plumb_cuda_options *options) {
   plumb_cuda_numerics n = plumb_cuda_read_numerics(options);
   bool fast = false, contract_given = false;
@@ -78,7 +78,6 @@ static void push_clang_numerics(arg_list *a, const plumb_cuda_options *options) 
   if (fast) push(a, "-ffast-math");
   if (n.ftz) push(a, "-fgpu-flush-denormals-to-zero");
   if (n.fast_intrinsics) push(a, "-fgpu-approx-transcendentals");
-  if (!n.prec_div && !fast) push(a, "-fapprox-func");
   if (!contract_given || !n.fmad) push(a, n.fmad ? "-ffp-contract=fast" : "-ffp-contract=off");
 }
 
@@ -286,6 +285,39 @@ static void append_prec_sqrt(plumb_arena *arena, char **text, size_t *length) {
   *length = out.length;
 }
 
+/* The place after `fdiv` in an instruction that divides floats, or NULL. */
+static const char *float_division(const char *line, const char *end) {
+  static const char division[] = " = fdiv ";
+  const char *at = line;
+  while (*at == ' ') at++;
+  if (at == line || *at != '%') return NULL; /* no instruction: it may be a string's text */
+  const char *found = strstr(at, division);
+  if (!found || found >= end || memchr(at, '"', (size_t)(found - at))) return NULL;
+  found += sizeof division - 1;
+  const char *type = strstr(found, "float"), *comma = strchr(found, ',');
+  return type && comma && type < comma && comma < end ? found : NULL;
+}
+
+/* -prec-div=false: clang's own word for it, -nvptx-prec-divf32, is a switch of the whole
+ * process. The instruction's flag `afn` makes NVPTX choose the same (NVPTXISelLowering,
+ * getDivF32Level), for this module alone and from its source on. */
+static void approximate_divisions(plumb_arena *arena, char **text, size_t *length) {
+  plumb_text out = plumb_text_create(arena);
+  for (const char *line = *text, *next; *line; line = next) {
+    const char *end = strchr(line, '\n');
+    next = end ? end + 1 : line + strlen(line);
+    const char *flags = float_division(line, next);
+    if (flags) {
+      plumb_text_append(&out, line, (size_t)(flags - line));
+      plumb_text_printf(&out, "afn ");
+      line = flags;
+    }
+    plumb_text_append(&out, line, (size_t)(next - line));
+  }
+  *text = out.data;
+  *length = out.length;
+}
+
 plumb_status plumb_cuda_to_llvm(plumb_arena *arena, const plumb_cuda_options *options,
                                 const char *source, char **out_ir, size_t *out_length,
                                 plumb_diag *diag) {
@@ -316,7 +348,9 @@ plumb_status plumb_cuda_to_llvm(plumb_arena *arena, const plumb_cuda_options *op
   push(&a, "-S");
   push(&a, "-emit-llvm");
   PLUMB_TRY(compile(arena, &a, "clang", source, out_ir, out_length, diag));
-  if (!plumb_cuda_read_numerics(options).prec_sqrt) append_prec_sqrt(arena, out_ir, out_length);
+  plumb_cuda_numerics n = plumb_cuda_read_numerics(options);
+  if (!n.prec_sqrt) append_prec_sqrt(arena, out_ir, out_length);
+  if (!n.prec_div) approximate_divisions(arena, out_ir, out_length);
   return PLUMB_OK;
 }
 

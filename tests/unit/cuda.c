@@ -88,12 +88,39 @@ static void check_ptx(plumb_arena *arena) {
       "%s", diag.message);
 }
 
+/* -prec-div=false reaches divisions of floats, and neither those of doubles nor roots. */
+static void check_division(plumb_arena *arena) {
+  static const char source[] =
+      "__global__ void k(float *x, double *y) {\n  x[0] /= x[1];\n  y[0] /= y[1];\n"
+      "  x[2] = sqrtf(x[2]);\n}\n";
+  char path[] = "/tmp/plumb-test-XXXXXX.cu";
+  int fd = mkstemps(path, 3);
+  CHECK(fd >= 0 && write(fd, source, sizeof source - 1) == (ssize_t)sizeof source - 1, "no file");
+  close(fd);
+  for (int precise = 0; precise < 2; precise++) {
+    const char *flag = precise ? "-prec-div=true" : "-prec-div=false";
+    plumb_cuda_options o = {.arch = "sm_90", .flags = &flag, .flag_count = 1};
+    plumb_diag diag = {0};
+    char *text = "";
+    size_t length;
+    plumb_status status = plumb_cuda_to_llvm(arena, &o, path, &text, &length, &diag);
+    const char *first = strstr(text, "afn ");
+    CHECK(status == PLUMB_OK && (first == NULL) == (precise == 1), "%s: %s", flag, diag.message);
+    CHECK(!first || !strstr(first + 1, "afn "), "%s: more than the one division", flag);
+    CHECK(!first || strstr(text, "fdiv afn contract float"), "%s: another instruction", flag);
+  }
+  unlink(path);
+}
+
 int main(void) {
   plumb_arena *arena = plumb_arena_create();
   check_flags();
   check_child(arena);
   check_messages(arena);
-  if (plumb_cuda_toolkit(arena)) check_ptx(arena);
+  if (plumb_cuda_toolkit(arena)) {
+    check_ptx(arena);
+    check_division(arena);
+  }
   plumb_arena_destroy(arena);
   return check_finish();
 }
