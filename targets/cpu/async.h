@@ -188,6 +188,9 @@ bool plumb_exec_wgmma_group(plumb_block_run *br, plumb_strand *s, const plumb_in
 /* Before any other instruction of a frame with registers in flight: false if it touches one. */
 bool plumb_wgmma_watch(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                        const plumb_lanes *on);
+/* What a call copies from one frame to another stays in flight. */
+void plumb_flight_copy(plumb_block_run *br, plumb_frame *to, plumb_reg result, plumb_frame *from,
+                       plumb_reg value, const plumb_lanes *on);
 void plumb_flight_destroy(plumb_frame *f);
 
 /* --- cluster.c --- */

@@ -403,6 +403,7 @@ static bool enter(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
     copy_lanes(br, plumb_reg_lanes(br, f, to), plumb_operand(br, s->frame, operands[i]),
                plumb_dtype_bytes(fn->reg_types[to]), &s->lanes);
     if (br->undef) plumb_undef_copy(br, f, to, s->frame, operands[i], &s->lanes);
+    if (s->frame->flight) plumb_flight_copy(br, f, to, s->frame, operands[i], &s->lanes);
     if (br->run->options.companions)
       plumb_companion_copy(br, f, to, s->frame, operands[i], &s->lanes);
   }
@@ -484,6 +485,7 @@ static bool exec_ret(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
     copy_lanes(br, plumb_reg_lanes(br, caller, to[i]), plumb_operand(br, f, values[i]),
                plumb_dtype_bytes(caller->fn->reg_types[to[i]]), &s->lanes);
     if (br->undef) plumb_undef_copy(br, caller, to[i], f, values[i], &s->lanes);
+    if (f->flight) plumb_flight_copy(br, caller, to[i], f, values[i], &s->lanes);
     if (br->run->options.companions)
       plumb_companion_copy(br, caller, to[i], f, values[i], &s->lanes);
   }

@@ -58,10 +58,29 @@ static bool in_flight(const plumb_block_run *br, uint32_t group, uint32_t warp) 
   return group > br->async->warps[warp].complete;
 }
 
+/* A call passes registers on, and takes results back, as they are. */
+static bool passes_on(const plumb_inst *inst) {
+  return inst->op == PLUMB_OP_CALL || inst->op == PLUMB_OP_RET ||
+         inst->op == PLUMB_OP_CALL_INDIRECT;
+}
+
+void plumb_flight_copy(plumb_block_run *br, plumb_frame *to, plumb_reg result, plumb_frame *from,
+                       plumb_reg value, const plumb_lanes *on) {
+  if (plumb_reg_is_const(value)) return;
+  struct plumb_flight *a = from->flight, *b = flight_of(br, to);
+  for (uint32_t w = on->lo / PLUMB_WARP_LANES; w * PLUMB_WARP_LANES < on->hi; w++) {
+    if (!plumb_lanes_warp(on, w)) continue;
+    size_t x = (size_t)value * a->warps + w, y = (size_t)result * b->warps + w;
+    b->write[y] = a->write[x];
+    b->read[y] = a->read[x];
+    b->dirty[y] = a->dirty[x];
+  }
+}
+
 bool plumb_wgmma_watch(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                        const plumb_lanes *on) {
   struct plumb_flight *t = s->frame->flight;
-  if (!t || inst->op == PLUMB_OP_WGMMA) return true;
+  if (!t || inst->op == PLUMB_OP_WGMMA || passes_on(inst)) return true;
   const plumb_reg *results = plumb_inst_results(s->frame->fn, inst);
   const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst);
   bool move = inst->op == PLUMB_OP_MOV;
@@ -313,25 +332,64 @@ static void put_in_flight(const task *t) {
     if (!plumb_reg_is_const(t->a[i])) f->read[(size_t)t->a[i] * f->warps + t->warp] = group;
 }
 
-static bool multiply(task *t, tile *a, tile *b, bool adds, const plumb_product *product) {
+/* Stored elements of a row of A. */
+static uint32_t stored(const plumb_wgmma *w) {
+  return w->sparse ? w->k / 2u : w->k;
+}
+
+/* wgmma.sp: each row of A meets the rows of B that its metadata name, as in mma.sp (9.7.15.6.1).
+ * A row whose metadata are no indices is undefined. */
+static void multiply_rows(const task *t, tile *a, const uint64_t *of_a, const uint64_t *of_b,
+                          const uint64_t *c, uint64_t *d, const plumb_product *product) {
+  uint32_t n = t->w.n, k = stored(&t->w), metadata[PLUMB_WARP_LANES], columns[256];
+  plumb_mma mma = {.m = WARP_ROWS,
+                   .n = 8,
+                   .k = t->w.k,
+                   .kind = PLUMB_MMA_SPARSE,
+                   .a = t->w.a,
+                   .b = t->w.b,
+                   .selector = t->w.selector};
+  uint64_t *chosen = take((size_t)n * k, sizeof *chosen);
+  memcpy(metadata, plumb_operand(t->br, t->s->frame, t->b[1]) + (size_t)t->first * 4,
+         sizeof metadata);
+  for (uint32_t i = 0; i < WARP_ROWS; i++) {
+    bool known = true;
+    for (uint32_t q = 0; q < k; q++) {
+      columns[q] = plumb_mma_sparse_column(&mma, metadata, i, q);
+      known &= columns[q] != UINT32_MAX;
+    }
+    a->undefined[i] |= !known;
+    if (!known) continue;
+    for (uint32_t j = 0; j < n; j++)
+      for (uint32_t q = 0; q < k; q++)
+        chosen[(size_t)j * k + q] = of_b[(size_t)j * t->w.k + columns[q]];
+    plumb_product_tile(product, 1, n, k, of_a + (size_t)i * k, chosen, c + (size_t)i * n,
+                       d + (size_t)i * n);
+  }
+  free(chosen);
+}
+
+static void multiply(task *t, tile *a, tile *b, bool adds, const plumb_product *product) {
   uint32_t n = t->w.n, k = t->w.k;
   uint64_t *words = take((size_t)(WARP_ROWS + n) * k + 2 * (size_t)WARP_ROWS * n, sizeof *words);
   uint64_t *of_b = words + (size_t)WARP_ROWS * k, *c = of_b + (size_t)n * k;
   uint64_t *d = c + (size_t)WARP_ROWS * n;
-  expand(a, t->w.a, k, t->w.negate_a, words);
+  expand(a, t->w.a, stored(&t->w), t->w.negate_a, words);
   expand(b, t->w.b, k, t->w.negate_b, of_b);
   if (adds) gather_d(t, c);
-  plumb_product_tile(product, WARP_ROWS, n, k, words, of_b, c, d);
+  if (t->w.sparse)
+    multiply_rows(t, a, words, of_b, c, d, product);
+  else
+    plumb_product_tile(product, WARP_ROWS, n, k, words, of_b, c, d);
   scatter_d(t, d);
   free(words);
-  return true;
 }
 
 static bool issue(task *t, const plumb_product *product) {
   plumb_block_run *br = t->br;
   const plumb_wgmma *w = &t->w;
   uint32_t bits_a = plumb_mma_type_table[w->a].bits, bits_b = plumb_mma_type_table[w->b].bits;
-  tile a = {.rows = WARP_ROWS, .row_bytes = w->k * bits_a / 8};
+  tile a = {.rows = WARP_ROWS, .row_bytes = stored(w) * bits_a / 8};
   tile b = {.rows = w->n, .row_bytes = w->k * bits_b / 8};
   uint64_t scale = 0, descriptor;
   plumb_reg scale_reg = plumb_inst_operands(t->s->frame->fn, t->inst)[0];
@@ -380,7 +438,6 @@ bool plumb_exec_wgmma(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   t.a = plumb_inst_operands(fn, inst) + 1;
   t.b = t.a + (t.w.a_regs ? 4 : 1);
   t.d = plumb_inst_results(fn, inst);
-  if (t.w.sparse) return plumb_unsupported_at(br, s->frame, s->pc, "wgmma.mma_async.sp");
   plumb_product product = {
       .model = br->run->options.model,
       .instruction = PLUMB_PRODUCT_WGMMA,
@@ -400,6 +457,8 @@ bool plumb_exec_wgmma(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
     plumb_reg r = i == 0 ? t.a[-1] : i == 1 ? t.b[0] : t.a[0];
     if (!plumb_undef_check(br, s, r, &warp, "the descriptor of a matrix product")) return false;
   }
+  if (br->undef && t.w.sparse && !plumb_undef_check(br, s, t.b[1], &warp, "sparsity metadata"))
+    return false;
   if (!issue(&t, &product)) return false;
   if (br->run->options.companions)
     for (unsigned r = 0; r < inst->results; r++)

@@ -104,6 +104,17 @@ static const char bulk_reduce[] =
            "st.shared.u32 [%r6+512], %r1;\nfence.proxy.async;\nbar.sync 0;\nmov.u32 %r6, tile;\n"
            "@%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd2], [%r6], 1024;\n"
            "@%p1 cp.async.bulk.commit_group;\n@%p1 cp.async.bulk.wait_group 0;\n");
+/* The source was written by the block itself, through the generic proxy. */
+static const char bulk_of_own[] = KERNEL(
+    "", TILE("1024"),
+    "shl.b32 %r5, %r1, 2; cvt.u64.u32 %rd7, %r5; add.u64 %rd8, %rd1, %rd7; st.global.u32 [%rd8], "
+    "%r1;\nfence.proxy.async.global;\n" INIT("1") "bar.sync 0;\n"
+    "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 1024;\nmov.u32 %r6, tile; mov.u32 "
+    "%r7, bar;\n@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r6], "
+    "[%rd1], 1024, [%r7];\n" WAIT("1", "0") TRIPLE "fence.proxy.async.shared::cta;\nbar.sync 0;\n" BULK_OUT);
+static uint32_t tripled_own(uint32_t i, uint32_t before) {
+  return i < 128 ? 3 * i : tripled(i, before);
+}
 static uint32_t reduced(uint32_t i, uint32_t before) {
   return i < 256 ? before + i % 128 : before;
 }
@@ -146,6 +157,9 @@ static const row rows[] = {
     {"bulk reuse", bulk_reuse, 1, 128, tripled, NULL, PLUMB_TRAP_NONE, NULL},
     {"bulk reuse", bulk_reuse, 1, 128, NULL, "@%p1 cp.async.bulk.wait_group.read 0;",
      PLUMB_TRAP_RACE, NULL},
+    {"bulk of own writes", bulk_of_own, 1, 128, tripled_own, NULL, PLUMB_TRAP_NONE, NULL},
+    {"bulk of own writes", bulk_of_own, 1, 128, NULL, "fence.proxy.async.global;", PLUMB_TRAP_RACE,
+     NULL},
     {"bulk reduce", bulk_reduce, 1, 128, reduced, NULL, PLUMB_TRAP_NONE, NULL},
     {"bulk reduce", bulk_reduce, 1, 128, NULL, "fence.proxy.async;", PLUMB_TRAP_RACE, NULL},
 };

@@ -24,35 +24,42 @@ typedef struct row {
   layout in_a, in_b;
   bool a_regs, negate_a, negate_b;
   const char *without;
+  bool sparse;
 } row;
 
 static const row rows[] = {
-    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, NULL},
-    {64, 16, "f32", "f16", "f16", {128, 0, 32}, {128, 0, 96}, 0, 0, 0, NULL},
-    {64, 16, "f32", "f16", "f16", {64, 0, 0}, {64, 0, 32}, 0, 0, 0, NULL},
-    {8, 16, "f32", "f16", "f16", {32, 0, 0}, {32, 0, 0}, 0, 0, 0, NULL},
-    {256, 16, "f32", "f16", "f16", {16, 0, 0}, {16, 0, 0}, 0, 0, 0, NULL},
-    {128, 16, "f32", "f16", "f16", {128, 1, 0}, {128, 1, 0}, 0, 0, 0, NULL},
-    {96, 16, "f32", "bf16", "bf16", {64, 1, 0}, {64, 1, 0}, 0, 0, 0, NULL},
-    {48, 16, "f32", "bf16", "bf16", {32, 1, 0}, {32, 1, 0}, 0, 0, 0, NULL},
-    {40, 16, "f32", "f16", "f16", {16, 1, 0}, {16, 1, 0}, 0, 0, 0, NULL},
-    {32, 16, "f16", "f16", "f16", {128, 0, 0}, {128, 1, 0}, 0, 0, 0, NULL},
-    {64, 16, "f32", "bf16", "bf16", {128, 0, 0}, {128, 0, 0}, 1, 0, 0, NULL},
-    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 1, 1, 0, NULL},
-    {16, 16, "f32", "bf16", "bf16", {128, 0, 0}, {64, 0, 0}, 0, 0, 1, NULL},
-    {24, 8, "f32", "tf32", "tf32", {128, 0, 0}, {128, 0, 64}, 0, 0, 0, NULL},
-    {24, 8, "f32", "tf32", "tf32", {128, 0, 0}, {32, 0, 0}, 1, 0, 0, NULL},
-    {64, 32, "f32", "e4m3", "e5m2", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, NULL},
-    {64, 32, "f16", "e5m2", "e4m3", {64, 0, 0}, {128, 0, 32}, 1, 0, 0, NULL},
-    {32, 32, "s32", "s8", "u8", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, NULL},
-    {96, 32, "s32", "u8", "s8", {16, 0, 0}, {32, 0, 0}, 1, 0, 0, NULL},
-    {48, 256, "s32", "b1", "b1", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, NULL},
-    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, "wgmma.wait_group"},
-    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, "wgmma.commit_group"},
-    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, "wgmma.fence"},
-    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, "fence.proxy.async"},
-    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, "bar.sync"},
-    {64, 16, "f32", "bf16", "bf16", {128, 0, 0}, {128, 0, 0}, 1, 0, 0, "wgmma.wait_group"},
+    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, NULL, 0},
+    {64, 16, "f32", "f16", "f16", {128, 0, 32}, {128, 0, 96}, 0, 0, 0, NULL, 0},
+    {64, 16, "f32", "f16", "f16", {64, 0, 0}, {64, 0, 32}, 0, 0, 0, NULL, 0},
+    {8, 16, "f32", "f16", "f16", {32, 0, 0}, {32, 0, 0}, 0, 0, 0, NULL, 0},
+    {256, 16, "f32", "f16", "f16", {16, 0, 0}, {16, 0, 0}, 0, 0, 0, NULL, 0},
+    {128, 16, "f32", "f16", "f16", {128, 1, 0}, {128, 1, 0}, 0, 0, 0, NULL, 0},
+    {96, 16, "f32", "bf16", "bf16", {64, 1, 0}, {64, 1, 0}, 0, 0, 0, NULL, 0},
+    {48, 16, "f32", "bf16", "bf16", {32, 1, 0}, {32, 1, 0}, 0, 0, 0, NULL, 0},
+    {40, 16, "f32", "f16", "f16", {16, 1, 0}, {16, 1, 0}, 0, 0, 0, NULL, 0},
+    {32, 16, "f16", "f16", "f16", {128, 0, 0}, {128, 1, 0}, 0, 0, 0, NULL, 0},
+    {64, 16, "f32", "bf16", "bf16", {128, 0, 0}, {128, 0, 0}, 1, 0, 0, NULL, 0},
+    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 1, 1, 0, NULL, 0},
+    {16, 16, "f32", "bf16", "bf16", {128, 0, 0}, {64, 0, 0}, 0, 0, 1, NULL, 0},
+    {24, 8, "f32", "tf32", "tf32", {128, 0, 0}, {128, 0, 64}, 0, 0, 0, NULL, 0},
+    {24, 8, "f32", "tf32", "tf32", {128, 0, 0}, {32, 0, 0}, 1, 0, 0, NULL, 0},
+    {64, 32, "f32", "e4m3", "e5m2", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, NULL, 0},
+    {64, 32, "f16", "e5m2", "e4m3", {64, 0, 0}, {128, 0, 32}, 1, 0, 0, NULL, 0},
+    {32, 32, "s32", "s8", "u8", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, NULL, 0},
+    {96, 32, "s32", "u8", "s8", {16, 0, 0}, {32, 0, 0}, 1, 0, 0, NULL, 0},
+    {48, 256, "s32", "b1", "b1", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, NULL, 0},
+    {64, 32, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, NULL, 1},
+    {64, 32, "f16", "f16", "f16", {32, 0, 0}, {128, 1, 0}, 0, 0, 0, NULL, 1},
+    {32, 32, "f32", "bf16", "bf16", {128, 0, 0}, {64, 0, 0}, 1, 0, 0, NULL, 1},
+    {32, 16, "f32", "tf32", "tf32", {128, 0, 0}, {16, 0, 0}, 0, 0, 0, NULL, 1},
+    {64, 64, "f32", "e4m3", "e4m3", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, NULL, 1},
+    {64, 64, "s32", "s8", "u8", {128, 0, 0}, {128, 0, 0}, 1, 0, 0, NULL, 1},
+    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, "wgmma.wait_group", 0},
+    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, "wgmma.commit_group", 0},
+    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, "wgmma.fence", 0},
+    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, "fence.proxy.async", 0},
+    {64, 16, "f32", "f16", "f16", {128, 0, 0}, {128, 0, 0}, 0, 0, 0, "bar.sync", 0},
+    {64, 16, "f32", "bf16", "bf16", {128, 0, 0}, {128, 0, 0}, 1, 0, 0, "wgmma.wait_group", 0},
 };
 
 /* --- data --- */
@@ -88,6 +95,30 @@ static void put(uint8_t *at, unsigned bits, unsigned k, uint64_t v) {
     memcpy(at + (size_t)k * bits / 8, &v, bits / 8);
 }
 
+/* Sparse A: of each chunk of four columns (tf32: two) the stored two (one) are 1 and 3 in odd
+ * rows, 0 and 2 in even ones (tf32: 1, or 0). Column of stored element q of row i. */
+static unsigned column_of(const row *r, unsigned i, unsigned q) {
+  return r->sparse ? 2 * q + i % 2 : q;
+}
+static unsigned stored(const row *r) {
+  return r->sparse ? r->k / 2 : r->k;
+}
+
+/* Metadata of a chunk: two bits an index, the lower first; tf32 0b1110 or 0b0100 (PTX ISA 9.0,
+ * 9.7.14.6.1). Selector 0: the first lanes of each quad give them. 16-bit and tf32: 16 bits of
+ * row l / 4, then 16 of row l / 4 + 8; 8-bit: 32 bits of one row, lanes in turn. */
+static uint32_t metadata_of(const row *r, unsigned lane) {
+  unsigned bits = bits_of(r->a), quad = lane % 32 / 4, at = lane % 4;
+  unsigned first = lane / 32 * 16 + quad, word = 0;
+  for (unsigned c = 0; c < 8; c++) {
+    unsigned row_of = bits == 8 ? first + at % 2 * 8 : first + c / 4 * 8;
+    unsigned odd = row_of % 2;
+    unsigned chunk = bits == 32 ? (odd ? 0xeu : 0x4u) : odd ? 0xdu : 0x8u;
+    word |= chunk << (4 * c);
+  }
+  return word;
+}
+
 /* The byte of the image for byte `b` of row r: the pieces of 16 bytes of the rows of a line
  * of 128 bytes change places with the line's number. */
 static unsigned swizzled(unsigned width, unsigned row, unsigned b) {
@@ -103,7 +134,7 @@ typedef struct offsets {
 } offsets;
 
 static offsets offsets_of(layout l, unsigned rows_of, unsigned k) {
-  if (!l.turned && l.width == 16) return (offsets){128, 256};
+  if (!l.turned && l.width == 16) return (offsets){128, 512};
   if (!l.turned) return (offsets){16, 8 * l.width};
   if (l.width == 16) return (offsets){rows_of / 8 * 128, 128};
   return (offsets){k * l.width, 8 * l.width};
@@ -119,14 +150,16 @@ static unsigned place_of(layout l, offsets o, unsigned r, unsigned b) {
   return r / per * o.leading + swizzled(l.width, k, r % per * 2 + b % 2);
 }
 
-static void fill(uint8_t *image, layout l, unsigned rows_of, unsigned k, const char *type,
-                 unsigned seed) {
+static void fill(uint8_t *image, const row *row_of, layout l, unsigned rows_of, unsigned k,
+                 const char *type, unsigned seed) {
   unsigned bits = bits_of(type), bytes = k * bits / 8;
   offsets o = offsets_of(l, rows_of, k);
   uint8_t line[MAX_K * 4];
   for (unsigned r = 0; r < rows_of; r++) {
     memset(line, 0, sizeof line);
-    for (unsigned j = 0; j < k; j++) put(line, bits, j, encode(type, value_of(type, r, j, seed)));
+    for (unsigned j = 0; j < k; j++)
+      put(line, bits, j,
+          encode(type, value_of(type, r, seed == 1 ? column_of(row_of, r, j) : j, seed)));
     for (unsigned b = 0; b < bytes; b++) image[place_of(l, o, r, b)] = line[b];
   }
 }
@@ -163,7 +196,8 @@ static void kernel(const row *r, unsigned regs, plumb_text *t) {
       "%%r4, %%r5, %%r6}; add.u64 %%rd8, %%rd8, 2048; add.u64 %%rd9, %%rd9, 2048; add.u32 %%r2, "
       "%%r2, 1; setp.lt.u32 %%p1, %%r2, %u; @%%p1 bra L;\n"
       "shr.u64 %%rd10, %%rd6, 4; add.u64 %%rd4, %%rd4, %%rd10; add.u64 %%rd5, %%rd5, %%rd10;\n"
-      "mul.wide.u32 %%rd11, %%r1, 16; add.u64 %%rd11, %%rd11, %%rd2; mul.wide.u32 %%rd12, %%r1, "
+      "mul.wide.u32 %%rd11, %%r1, 32; add.u64 %%rd11, %%rd11, %%rd2; ld.global.b32 %%r7, "
+      "[%%rd11+16]; mul.wide.u32 %%rd12, %%r1, "
       "%u; "
       "add.u64 %%rd12, %%rd12, %%rd3;\n",
       (A_BYTES + B_BYTES) / 2048, regs * 4);
@@ -177,15 +211,16 @@ static void kernel(const row *r, unsigned regs, plumb_text *t) {
   for (size_t i = 0; i < 3; i++)
     if (!r->without || strncmp(lines[i], r->without, strlen(r->without)) != 0)
       plumb_text_printf(t, "%s", lines[i]);
-  plumb_text_printf(t, "wgmma.mma_async.sync.aligned.m64n%uk%u.%s.%s.%s%s ", r->n, r->k, r->d, r->a,
-                    r->b, bits_of(r->a) == 1 ? ".and.popc" : "");
+  plumb_text_printf(t, "wgmma.mma_async%s.sync.aligned.m64n%uk%u.%s.%s.%s%s ",
+                    r->sparse ? ".sp" : "", r->n, r->k, r->d, r->a, r->b,
+                    bits_of(r->a) == 1 ? ".and.popc" : "");
   registers(t, "%d", regs);
   plumb_text_printf(t, ", ");
   if (r->a_regs)
     registers(t, "%a", 4);
   else
     plumb_text_printf(t, "%%rd4");
-  plumb_text_printf(t, ", %%rd5, %%p2");
+  plumb_text_printf(t, ", %%rd5%s, %%p2", r->sparse ? ", %r7, 0" : "");
   if (is_float) plumb_text_printf(t, ", %d, %d", r->negate_a ? -1 : 1, r->negate_b ? -1 : 1);
   if (is_float && turns && !r->a_regs) plumb_text_printf(t, ", %d", r->in_a.turned);
   if (is_float && turns) plumb_text_printf(t, ", %d", r->in_b.turned);
@@ -213,7 +248,10 @@ static int before(unsigned i, unsigned j) {
 
 static int sum(const row *r, unsigned i, unsigned j) {
   int s = 0;
-  for (unsigned k = 0; k < r->k; k++) s += value_of(r->a, i, k, 1) * value_of(r->b, j, k, 2);
+  for (unsigned q = 0; q < stored(r); q++) {
+    unsigned k = column_of(r, i, q);
+    s += value_of(r->a, i, k, 1) * value_of(r->b, j, k, 2);
+  }
   return before(i, j) + (r->negate_a != r->negate_b ? -s : s);
 }
 
@@ -237,8 +275,10 @@ static void words_of_a(const row *r, uint32_t *out) {
       unsigned i = lane / 32 * 16 + lane % 32 / 4 + q % 2 * 8;
       uint8_t word[4] = {0};
       for (unsigned e = 0; e < per; e++)
-        put(word, bits, e, encode(r->a, value_of(r->a, i, (lane % 4 + q / 2 * 4) * per + e, 1)));
-      memcpy(&out[lane * 4 + q], word, 4);
+        put(word, bits, e,
+            encode(r->a, value_of(r->a, i, column_of(r, i, (lane % 4 + q / 2 * 4) * per + e), 1)));
+      memcpy(&out[lane * 8 + q], word, 4);
+      out[lane * 8 + 4] = metadata_of(r, lane);
     }
 }
 
@@ -256,9 +296,9 @@ static void run(const row *r) {
   if (status == PLUMB_OK) status = plumb_program_finish(p, &diag);
   CHECK(status == PLUMB_OK, "%s: %s", name, diag.message);
   uint8_t *image = calloc(A_BYTES + B_BYTES, 1);
-  uint32_t *a = calloc(LANES, 16), *d = calloc(LANES, 512), *want = calloc(LANES, 512);
-  fill(image, r->in_a, 64, r->k, r->a, 1);
-  fill(image + A_BYTES, r->in_b, r->n, r->k, r->b, 2);
+  uint32_t *a = calloc(LANES, 32), *d = calloc(LANES, 512), *want = calloc(LANES, 512);
+  fill(image, r, r->in_a, 64, stored(r), r->a, 1);
+  fill(image + A_BYTES, r, r->in_b, r->n, r->k, r->b, 2);
   words_of_a(r, a);
   words_of(r, regs, false, d);
   words_of(r, regs, true, want);
@@ -266,11 +306,11 @@ static void run(const row *r) {
   struct {
     uint64_t image, a, d, da, db;
   } args = {plumb_machine_alloc(m, A_BYTES + B_BYTES, 256, "image"),
-            plumb_machine_alloc(m, LANES * 16, 256, "a"),
-            plumb_machine_alloc(m, LANES * 512, 256, "d"), descriptor(r->in_a, 64, r->k, 0),
+            plumb_machine_alloc(m, LANES * 32, 256, "a"),
+            plumb_machine_alloc(m, LANES * 512, 256, "d"), descriptor(r->in_a, 64, stored(r), 0),
             descriptor(r->in_b, r->n, r->k, A_BYTES)};
   plumb_machine_write(m, args.image, image, A_BYTES + B_BYTES, &diag);
-  plumb_machine_write(m, args.a, a, LANES * 16, &diag);
+  plumb_machine_write(m, args.a, a, LANES * 32, &diag);
   plumb_machine_write(m, args.d, d, LANES * 512, &diag);
   plumb_run_options options = plumb_run_options_default();
   plumb_launch launch = {
