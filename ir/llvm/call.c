@@ -63,7 +63,7 @@ static bool reads_modifiers(const plumb_llvm_row *row) {
     case PLUMB_LLVM_KIND_BITCAST:
     case PLUMB_LLVM_KIND_SREG:
     case PLUMB_LLVM_KIND_NVVM_ATOMIC:
-    case PLUMB_LLVM_KIND_MATRIX:
+    case PLUMB_LLVM_KIND_PTX:
       return true;
     default:
       return false;
@@ -128,7 +128,7 @@ bool plumb_llvm_intrinsic(plumb_llvm_decoder *d, LLVMValueRef inst, const char *
   c.result = plumb_llvm_value_leaves(d, inst);
   return plumb_llvm_call_generic(d, &c) || plumb_llvm_call_integer(d, &c) ||
          plumb_llvm_call_memory(d, &c) || plumb_llvm_call_nvvm(d, &c) ||
-         plumb_llvm_call_sync(d, &c) || plumb_llvm_call_matrix(d, &c);
+         plumb_llvm_call_sync(d, &c) || plumb_llvm_call_ptx(d, &c);
 }
 
 /* --- calls --- */

@@ -16,7 +16,7 @@
   X(NVVM_ATOMIC) X(SREG) X(BARRIER) X(BARRIER_RED) X(WARP_SYNC) X(SHFL) X(VOTE) X(MATCH) \
   X(REDUX) X(ACTIVEMASK) X(ELECT) X(NANOSLEEP) X(EXIT) X(FENCE) X(ARITH) X(ARITH_RCP) \
   X(ARITH_SATURATE) X(CONVERT) X(CONVERT_F16) X(CONVERT_PAIR) X(DOUBLE_LOW) X(DOUBLE_HIGH) \
-  X(DOUBLE_JOIN) X(BITCAST) X(FAST_EXP) X(FAST_LOG) X(MATRIX)
+  X(DOUBLE_JOIN) X(BITCAST) X(FAST_EXP) X(FAST_LOG) X(PTX)
 /* clang-format on */
 typedef enum plumb_llvm_kind {
 #define X(name) PLUMB_LLVM_KIND_##name,
@@ -50,7 +50,7 @@ bool plumb_llvm_call_generic(plumb_llvm_decoder *d, const plumb_llvm_call *c); /
 bool plumb_llvm_call_integer(plumb_llvm_decoder *d, const plumb_llvm_call *c); /* integer.c */
 bool plumb_llvm_call_memory(plumb_llvm_decoder *d, const plumb_llvm_call *c);  /* known.c */
 bool plumb_llvm_call_nvvm(plumb_llvm_decoder *d, const plumb_llvm_call *c);    /* nvvm.c */
-bool plumb_llvm_call_matrix(plumb_llvm_decoder *d, const plumb_llvm_call *c);  /* matrix.c */
+bool plumb_llvm_call_ptx(plumb_llvm_decoder *d, const plumb_llvm_call *c);     /* ptx.c */
 bool plumb_llvm_call_sync(plumb_llvm_decoder *d, const plumb_llvm_call *c);    /* sync.c */
 
 plumb_llvm_run plumb_llvm_arg(plumb_llvm_decoder *d, const plumb_llvm_call *c, unsigned i);

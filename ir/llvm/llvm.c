@@ -237,7 +237,17 @@ static void device_parameter(plumb_llvm_decoder *d, LLVMValueRef f, unsigned i) 
   plumb_llvm_define(d, param, run);
 }
 
-/* "256" or "16,16,1"; absent: zeros. */
+/* "256" or "16,16,1": what is left out is 1; absent: zeros. */
+static void three_numbers(const char *text, uint32_t out[3]) {
+  char *end;
+  for (int i = 0; text && *text && i < 3; i++) {
+    out[i] = (uint32_t)strtoul(text, &end, 10);
+    text = *end == ',' ? end + 1 : end;
+  }
+  for (int i = 1; out[0] && i < 3; i++)
+    if (!out[i]) out[i] = 1;
+}
+
 static void thread_limits(plumb_llvm_decoder *d, LLVMValueRef f) {
   const char *most = string_attribute(d->arena, f, "nvvm.maxntid");
   const char *exact = string_attribute(d->arena, f, "nvvm.reqntid");
@@ -250,13 +260,8 @@ static void thread_limits(plumb_llvm_decoder *d, LLVMValueRef f) {
       d->f->max_threads *= (uint32_t)n;
     }
   }
-  for (int i = 0; exact && *exact && i < 3; i++) {
-    d->f->required_threads[i] = (uint32_t)strtoul(exact, &end, 10);
-    exact = *end == ',' ? end + 1 : end;
-  }
-  if (d->f->required_threads[0])
-    for (int i = 1; i < 3; i++)
-      if (!d->f->required_threads[i]) d->f->required_threads[i] = 1;
+  three_numbers(exact, d->f->required_threads);
+  three_numbers(string_attribute(d->arena, f, "nvvm.cluster_dim"), d->f->required_cluster);
 }
 
 static void result_types(plumb_llvm_decoder *d, LLVMValueRef f) {

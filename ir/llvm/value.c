@@ -142,6 +142,7 @@ plumb_space plumb_llvm_space(unsigned address_space, bool *out_known) {
     case 1:
       return PLUMB_SPACE_GLOBAL;
     case 3:
+    case 7: /* shared::cluster */
       return PLUMB_SPACE_SHARED;
     case 4:
       return PLUMB_SPACE_CONST;

@@ -2,15 +2,22 @@
  * 9.7.13.6, 9.7.13.15). Addresses become generic: the executor finds the memory by them. */
 #include "ir/ptx/decode.h"
 
-/* Every suffix must be understood: the types, and those of `list`. */
-static bool only(const ptx_decoder *d, const char *const *list) {
+static bool in(const char *const *list, const char *text) {
+  while (*list && strcmp(*list, text) != 0) list++;
+  return *list != NULL;
+}
+
+/* Every suffix must be understood: the types, and those of two lists. */
+static bool only_of(const ptx_decoder *d, const char *const *list, const char *const *more) {
   ptx_type t;
   for (size_t i = 0; i < d->s->part_count; i++) {
-    bool known = ptx_type_find(d->s->parts[i], &t);
-    for (size_t k = 0; list[k] && !known; k++) known = strcmp(list[k], d->s->parts[i]) == 0;
-    if (!known) return false;
+    const char *text = d->s->parts[i];
+    if (!ptx_type_find(text, &t) && !in(list, text) && !in(more, text)) return false;
   }
   return true;
+}
+static bool only(const ptx_decoder *d, const char *const *list) {
+  return only_of(d, list, list);
 }
 
 static const char *part(const ptx_decoder *d, size_t i) {
@@ -158,33 +165,34 @@ static bool reduction(const ptx_decoder *d, ptx_type t, uint8_t *out) {
   return false;
 }
 
+static const char *const bulk_words[] = {"async",
+                                         "reduce",
+                                         "bulk",
+                                         "shared::cta",
+                                         "shared::cluster",
+                                         "global",
+                                         "bulk_group",
+                                         "mbarrier::complete_tx::bytes",
+                                         "multicast::cluster",
+                                         "L2::cache_hint",
+                                         "add",
+                                         "min",
+                                         "max",
+                                         "inc",
+                                         "dec",
+                                         "and",
+                                         "or",
+                                         "xor",
+                                         NULL};
+
 static bool bulk(ptx_decoder *d) {
-  static const char *const parts[] = {"async",
-                                      "reduce",
-                                      "bulk",
-                                      "shared",
-                                      "shared::cta",
-                                      "shared::cluster",
-                                      "global",
-                                      "bulk_group",
-                                      "mbarrier::complete_tx::bytes",
-                                      "multicast::cluster",
-                                      "L2::cache_hint",
-                                      "add",
-                                      "min",
-                                      "max",
-                                      "inc",
-                                      "dec",
-                                      "and",
-                                      "or",
-                                      "xor",
-                                      "noftz",
-                                      NULL};
+  static const char *const more[] = {"shared", "noftz", NULL};
   bool reduces = is(d, 0, "reduce"), multicast = ptx_has(d, "multicast::cluster");
   bool to_mbarrier = ptx_has(d, "mbarrier::complete_tx::bytes");
   size_t n = count_operands(d);
   uint8_t sub = 0;
-  if (!only(d, parts) || n != 3u + to_mbarrier + multicast || d->type_count != reduces)
+  if (!only_of(d, bulk_words, more) || n != 3u + to_mbarrier + multicast ||
+      d->type_count != reduces)
     return false;
   if (to_mbarrier == ptx_has(d, "bulk_group") || (multicast && !to_mbarrier)) return false;
   if (reduces && !reduction(d, d->types[0], &sub)) return false;
@@ -213,35 +221,9 @@ static size_t list_of(ptx_decoder *d, const ptx_operand *o, plumb_dtype type, pl
 /* [shared], [map, {coordinates}], [mbarrier]{, {offsets}}{, blocks} for a load; [map,
  * {coordinates}], [shared] for a store and a reduction. */
 static bool tensor(ptx_decoder *d) {
-  static const char *const parts[] = {"async",
-                                      "reduce",
-                                      "bulk",
-                                      "tensor",
-                                      "1d",
-                                      "2d",
-                                      "3d",
-                                      "4d",
-                                      "5d",
-                                      "shared::cta",
-                                      "shared::cluster",
-                                      "global",
-                                      "tile",
-                                      "im2col",
-                                      "im2col_no_offs",
-                                      "bulk_group",
-                                      "mbarrier::complete_tx::bytes",
-                                      "multicast::cluster",
-                                      "L2::cache_hint",
-                                      "cta_group::1",
-                                      "add",
-                                      "min",
-                                      "max",
-                                      "inc",
-                                      "dec",
-                                      "and",
-                                      "or",
-                                      "xor",
-                                      NULL};
+  static const char *const more[] = {
+      "tensor",         "1d",           "2d", "3d", "4d", "5d", "tile", "im2col",
+      "im2col_no_offs", "cta_group::1", NULL};
   bool reduces = is(d, 0, "reduce"), load = ptx_has(d, "mbarrier::complete_tx::bytes");
   bool multicast = ptx_has(d, "multicast::cluster");
   bool im2col = ptx_has(d, "im2col") || ptx_has(d, "im2col_no_offs");
@@ -252,7 +234,8 @@ static bool tensor(ptx_decoder *d) {
   for (size_t i = 0; i < d->s->part_count; i++)
     if (d->s->parts[i][0] >= '1' && d->s->parts[i][0] <= '5' && d->s->parts[i][1] == 'd')
       rank = (size_t)(d->s->parts[i][0] - '0');
-  if (!only(d, parts) || !rank || (im2col && rank < 3) || (load && reduces)) return false;
+  if (!only_of(d, bulk_words, more) || !rank || (im2col && rank < 3) || (load && reduces))
+    return false;
   if (n != (load ? 3u + offsets + multicast : 2u)) return false;
   if (load == ptx_has(d, "bulk_group")) return false;
   ptx_type any = {.dtype = PLUMB_I32}; /* the map's element type decides */

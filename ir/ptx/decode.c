@@ -318,9 +318,9 @@ static const ptx_variable *parameter(const ptx_function *fn, size_t i) {
  * also bounds what hostile text can ask for. */
 static plumb_status check_parameters(ptx_decoder *d, const ptx_function *fn) {
   uint64_t total = 0;
-  if (fn->output_count > 60 || fn->input_count > 500)
+  if (fn->output_count > 160 || fn->input_count > 500)
     return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, fn->line, fn->column,
-                      "`%s` has more than 500 parameters or 60 results", fn->name);
+                      "`%s` has more than 500 parameters or 160 results", fn->name);
   for (size_t i = 0; i < fn->input_count + fn->output_count; i++) {
     const ptx_variable *v = parameter(fn, i);
     for (size_t j = 0; j < i; j++)

@@ -6,7 +6,7 @@
 
 #include "ir/ptx/ptx.h"
 
-enum { MAX_OPERANDS = 40 };
+enum { MAX_OPERANDS = 300 }; /* wgmma: 128 results, and as many inputs tied to them */
 
 typedef struct asm_operand {
   char letter;
@@ -61,12 +61,17 @@ static bool read_constraints(asm_piece *p, const char *text, size_t length) {
       p->outputs++;
       for (c++; c < stop && *c == '&'; c++) continue;
     }
-    if (stop - c != 1) return false;
+    if (c == stop) return false;
     o.letter = *c;
     if (isdigit((unsigned char)*c)) {
-      o.tied = *c - '0';
-      if ((size_t)o.tied >= p->outputs) return false;
+      o.tied = 0;
+      for (; c < stop && isdigit((unsigned char)*c) && o.tied < MAX_OPERANDS; c++)
+        o.tied = o.tied * 10 + (*c - '0');
+      if (c < stop || (size_t)o.tied >= p->outputs) return false;
       o.letter = p->operands[o.tied].letter;
+      c--;
+    } else if (stop - c != 1) {
+      return false;
     }
     o.immediate = *c == 'n' || *c == 'i';
     const char *ptx;

@@ -1,228 +1,42 @@
-/* NVVM's matrix intrinsics as the PTX instructions that they stand for (NVPTX Usage Guide;
- * their names hold the instruction's own suffixes in another order). */
-#include "ir/ptx/matrix.h"
-#include "ir/ptx/ptx.h"
+/* NVVM's intrinsics that stand for one PTX instruction, as inline assembly. */
+#include <assert.h>
+#include <string.h>
 
-enum { MAX_WORDS = 24 };
+#include "ir/ptx/intrinsic.h"
 
-/* The words of a name after "llvm.nvvm.". */
-typedef struct words {
-  char *at[MAX_WORDS];
-  size_t count;
-} words;
+size_t ptx_intrinsic_result(ptx_intrinsic *t, char letter) {
+  plumb_text_printf(&t->constraints, "%s=%c", t->operands ? "," : "", letter);
+  return t->operands++;
+}
 
-static bool split(plumb_arena *arena, const char *name, words *out) {
+size_t ptx_intrinsic_use(ptx_intrinsic *t, unsigned arg, char letter) {
+  plumb_text_printf(&t->constraints, "%s%c", t->operands ? "," : "", letter);
+  assert(t->out->arg_count < PLUMB_PTX_INTRINSIC_ARGS);
+  t->out->args[t->out->arg_count++] = arg;
+  return t->operands++;
+}
+
+bool ptx_intrinsic_constant(const ptx_intrinsic *t, size_t i, int64_t *out) {
+  if (i >= t->count || t->constants[i] == PLUMB_PTX_NO_CONSTANT) return false;
+  *out = t->constants[i];
+  return true;
+}
+
+bool plumb_ptx_of_intrinsic(plumb_arena *arena, const char *name, const int64_t *constants,
+                            size_t count, plumb_ptx_intrinsic *out) {
   static const char prefix[] = "llvm.nvvm.";
   if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
-  char *copy = plumb_arena_copy_string(arena, name + sizeof prefix - 1), *save;
-  out->count = 0;
-  for (char *w = strtok_r(copy, ".", &save); w; w = strtok_r(NULL, ".", &save)) {
-    if (out->count == MAX_WORDS) return false;
-    out->at[out->count++] = w;
-  }
-  return out->count >= 3;
-}
-
-static bool is(const words *w, size_t i, const char *text) {
-  return i < w->count && strcmp(w->at[i], text) == 0;
-}
-
-/* Takes the last word if it is an address space. */
-static const char *take_space(words *w) {
-  const char *last = w->at[w->count - 1];
-  if (last[0] != 'p' || last[1] < '0' || last[1] > '9') return "";
-  w->count--;
-  return strcmp(last, "p3") == 0 ? ".shared" : strcmp(last, "p1") == 0 ? ".global" : "";
-}
-
-/* --- writing the text --- */
-
-typedef struct writer {
-  plumb_text text, outputs, inputs;
-  unsigned next; /* operand number */
-} writer;
-
-static writer writer_create(plumb_arena *arena) {
-  return (writer){plumb_text_create(arena), plumb_text_create(arena), plumb_text_create(arena), 0};
-}
-
-static void operand(writer *w, bool output, char letter, const char *before, const char *after) {
-  plumb_text *list = output ? &w->outputs : &w->inputs;
-  plumb_text_printf(list, "%s%s%c", list->length ? "," : "", output ? "=" : "", letter);
-  plumb_text_printf(&w->text, "%s$%u%s", before, w->next++, after);
-}
-
-static void fragment(writer *w, bool output, char letter, unsigned count) {
-  for (unsigned i = 0; i < count; i++)
-    operand(w, output, letter, i ? ", " : "{", i + 1 == count ? "}" : "");
-}
-
-static char letter_of(const plumb_mma *mma, plumb_mma_matrix which) {
-  plumb_dtype t = ptx_mma_reg_type(mma, which);
-  return t == PLUMB_F64 ? 'd' : t == PLUMB_F32 ? 'f' : 'r';
-}
-
-static bool finish(plumb_arena *arena, writer *w, plumb_ptx_intrinsic *out) {
-  plumb_text_printf(&w->text, ";");
-  out->text = w->text.data;
-  out->constraints = plumb_arena_printf(arena, "%s%s%s", w->outputs.length ? w->outputs.data : "",
-                                        w->outputs.length && w->inputs.length ? "," : "",
-                                        w->inputs.length ? w->inputs.data : "");
+  *out = (plumb_ptx_intrinsic){0};
+  ptx_intrinsic t = {.name = name + sizeof prefix - 1,
+                     .constants = constants,
+                     .count = count,
+                     .text = plumb_text_create(arena),
+                     .constraints = plumb_text_create(arena),
+                     .out = out};
+  if (!ptx_intrinsic_matrix(&t) && !ptx_intrinsic_async(&t)) return false;
+  for (size_t i = 0; i < out->arg_count; i++)
+    if (out->args[i] >= count) return false;
+  out->text = t.text.data;
+  out->constraints = t.constraints.data;
   return true;
-}
-
-/* --- ldmatrix, stmatrix --- */
-
-static bool matrix_move(plumb_arena *arena, words *w, plumb_ptx_intrinsic *out) {
-  bool store = is(w, 0, "stmatrix");
-  const char *space = take_space(w);
-  unsigned count = 0;
-  writer t = writer_create(arena);
-  for (size_t i = 0; i < w->count; i++) {
-    if (w->at[i][0] == 'x') count = (unsigned)(w->at[i][1] - '0');
-    if (i + 1 == w->count) plumb_text_printf(&t.text, "%s", space);
-    plumb_text_printf(&t.text, "%s%s", i ? "." : "", w->at[i]);
-  }
-  if (count != 1 && count != 2 && count != 4) return false;
-  plumb_text_printf(&t.text, " ");
-  if (store) {
-    operand(&t, false, 'l', "[", "], ");
-    fragment(&t, false, 'r', count);
-  } else {
-    fragment(&t, true, 'r', count);
-    operand(&t, false, 'l', ", [", "]");
-  }
-  return finish(arena, &t, out);
-}
-
-/* --- mma, wmma.mma --- */
-
-/* The accumulators that are not named: of all but f16 and fp8 there is one kind. */
-static plumb_mma_type accumulator(plumb_mma_type input) {
-  if (plumb_mma_type_table[input].type_class != PLUMB_MMA_FLOAT) return PLUMB_MMA_S32;
-  return input == PLUMB_MMA_F64 ? PLUMB_MMA_F64 : PLUMB_MMA_F32;
-}
-
-static bool assign_types(plumb_mma *mma, const plumb_mma_type *given, unsigned count) {
-  uint8_t types[4];
-  for (unsigned i = 0; i < 4; i++) types[i] = i < count ? (uint8_t)given[i] : 0;
-  bool accumulators = count == 2 && (types[0] == PLUMB_MMA_F16 || types[0] == PLUMB_MMA_F32);
-  if (count == 4) {
-    mma->d = types[0], mma->a = types[1], mma->b = types[2], mma->c = types[3];
-  } else if (accumulators) {
-    mma->d = types[0], mma->c = types[1];
-    mma->a = mma->b = PLUMB_MMA_F16;
-  } else if (count == 1 || count == 2) {
-    mma->a = types[0], mma->b = types[count - 1];
-    mma->c = mma->d = (uint8_t)accumulator((plumb_mma_type)types[0]);
-  } else {
-    return false;
-  }
-  return true;
-}
-
-static bool multiply(plumb_arena *arena, const words *w, plumb_mma *mma, plumb_ptx_intrinsic *out) {
-  plumb_mma_type types[4];
-  unsigned count = 0, layouts = 0;
-  const char *round = "", *op = "", *layout[2] = {"", ""};
-  for (size_t i = 1; i < w->count; i++) {
-    const char *part = w->at[i];
-    plumb_mma_type type;
-    if (ptx_mma_shape(part, mma) || is(w, i, "mma") || is(w, i, "popc") || is(w, i, "metadata"))
-      continue;
-    if (is(w, i, "sp"))
-      mma->kind = PLUMB_MMA_SPARSE;
-    else if (is(w, i, "ordered"))
-      mma->ordered = true;
-    else if (is(w, i, "satfinite"))
-      mma->satfinite = true;
-    else if (is(w, i, "xor") || is(w, i, "and"))
-      op = part;
-    else if ((is(w, i, "row") || is(w, i, "col")) && layouts < 2)
-      layout[layouts++] = part;
-    else if (part[0] == 'r' && strlen(part) == 2 && strchr("nzmp", part[1]))
-      round = part;
-    else if (plumb_mma_type_find(part, &type) && count < 4)
-      types[count++] = type;
-    else
-      return false;
-  }
-  if (layouts != 2 || !assign_types(mma, types, count)) return false;
-  mma->combine = *op == 'x' ? PLUMB_MMA_XOR_POPC : *op ? PLUMB_MMA_AND_POPC : PLUMB_MMA_MULTIPLY;
-  mma->a_column = *layout[0] == 'c';
-  mma->b_row = *layout[1] == 'r';
-  if (!plumb_mma_valid(mma)) return false;
-  bool sparse = mma->kind == PLUMB_MMA_SPARSE;
-  writer t = writer_create(arena);
-  plumb_text_printf(&t.text, "%smma%s.sync.aligned.%s.%s.m%un%uk%u%s%s%s.%s.%s.%s.%s%s%s%s ",
-                    mma->kind == PLUMB_MMA_WMMA ? "wmma." : "",
-                    !sparse        ? ""
-                    : mma->ordered ? ".sp::ordered_metadata"
-                                   : ".sp",
-                    layout[0], layout[1], mma->m, mma->n, mma->k, *round ? "." : "", round,
-                    mma->satfinite ? ".satfinite" : "", plumb_mma_type_table[mma->d].text,
-                    plumb_mma_type_table[mma->a].text, plumb_mma_type_table[mma->b].text,
-                    plumb_mma_type_table[mma->c].text, *op ? "." : "", op, *op ? ".popc" : "");
-  fragment(&t, true, letter_of(mma, PLUMB_MMA_D), plumb_mma_regs(mma, PLUMB_MMA_D));
-  for (int which = PLUMB_MMA_A; which <= PLUMB_MMA_C; which++) {
-    plumb_text_printf(&t.text, ", ");
-    fragment(&t, false, letter_of(mma, (plumb_mma_matrix)which),
-             plumb_mma_regs(mma, (plumb_mma_matrix)which));
-  }
-  if (sparse) {
-    operand(&t, false, 'r', ", ", "");
-    operand(&t, false, 'n', ", ", "");
-  }
-  return finish(arena, &t, out);
-}
-
-/* --- wmma.load, wmma.store --- */
-
-static bool complete(plumb_mma *mma, plumb_mma_matrix which, plumb_mma_type type) {
-  for (unsigned a = 0; a < PLUMB_MMA_TYPE_COUNT; a++) {
-    mma->a = mma->b = (uint8_t)(which <= PLUMB_MMA_B ? type : a);
-    mma->c = mma->d = (uint8_t)(which <= PLUMB_MMA_B ? accumulator(type) : type);
-    mma->combine = mma->a == PLUMB_MMA_B1 ? PLUMB_MMA_XOR_POPC : PLUMB_MMA_MULTIPLY;
-    if (plumb_mma_valid(mma)) return true;
-  }
-  return false;
-}
-
-/* wmma, shape, load, a, row[, stride], type: the address, then the stride. */
-static bool wmma_move(plumb_arena *arena, words *w, plumb_ptx_intrinsic *out) {
-  const char *space = take_space(w);
-  bool store = is(w, 2, "store"), stride = is(w, 5, "stride");
-  plumb_mma mma = {.kind = PLUMB_MMA_WMMA};
-  plumb_mma_type type;
-  if (w->count != 6u + stride || !ptx_mma_shape(w->at[1], &mma) ||
-      !plumb_mma_type_find(w->at[w->count - 1], &type))
-    return false;
-  const char *letter = strchr("abcd", w->at[3][0]);
-  if (!letter || !*letter) return false;
-  plumb_mma_matrix which = (plumb_mma_matrix)(letter - "abcd");
-  if (!complete(&mma, which, type)) return false;
-  writer t = writer_create(arena);
-  plumb_text_printf(&t.text, "wmma.%s.%s.sync.aligned.%s.%s%s.%s ", w->at[2], w->at[3], w->at[4],
-                    w->at[1], space, w->at[w->count - 1]);
-  unsigned count = plumb_mma_regs(&mma, which);
-  if (store) {
-    operand(&t, false, 'l', "[", "], ");
-    fragment(&t, false, letter_of(&mma, which), count);
-  } else {
-    fragment(&t, true, letter_of(&mma, which), count);
-    operand(&t, false, 'l', ", [", "]");
-  }
-  if (stride) operand(&t, false, 'r', ", ", "");
-  return finish(arena, &t, out);
-}
-
-bool plumb_ptx_matrix_intrinsic(plumb_arena *arena, const char *name, plumb_ptx_intrinsic *out) {
-  words w;
-  plumb_mma mma = {.kind = PLUMB_MMA_SYNC};
-  if (!split(arena, name, &w)) return false;
-  if (is(&w, 0, "ldmatrix") || is(&w, 0, "stmatrix")) return matrix_move(arena, &w, out);
-  if (is(&w, 0, "mma")) return multiply(arena, &w, &mma, out);
-  if (!is(&w, 0, "wmma")) return false;
-  mma.kind = PLUMB_MMA_WMMA;
-  return is(&w, 2, "mma") ? multiply(arena, &w, &mma, out) : wmma_move(arena, &w, out);
 }

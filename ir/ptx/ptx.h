@@ -38,14 +38,24 @@ typedef struct plumb_ptx_asm {
  * PLUMB_BAD_INPUT    a text that is not PTX */
 plumb_status plumb_ptx_inline_asm(const plumb_ptx_asm *a, plumb_reg *results, plumb_diag *diag);
 
-/* A matrix intrinsic of NVVM ("llvm.nvvm.mma.m16n8k16.row.col.f32.f32") as inline assembly:
- * operands are results, then the arguments, one a 32-bit (f64: 64-bit) register. The texts
- * live in `arena`. False for a name that is no such intrinsic, or a form that does not
- * exist. */
+enum { PLUMB_PTX_INTRINSIC_ARGS = 32 };
+#define PLUMB_PTX_NO_CONSTANT INT64_MIN
+
+/* A call of an intrinsic of NVVM ("llvm.nvvm.mma.m16n8k16.row.col.f32.f32") as inline
+ * assembly: its inputs are some of the call's arguments, one register each (two elements of 16
+ * bits are one register), its results those of the call. The texts live in `arena`. */
 typedef struct plumb_ptx_intrinsic {
   const char *text, *constraints;
+  unsigned args[PLUMB_PTX_INTRINSIC_ARGS]; /* which arguments are the inputs */
+  size_t arg_count;
+  bool predicate; /* the result is an i32 that stands for an i1 */
 } plumb_ptx_intrinsic;
-bool plumb_ptx_matrix_intrinsic(plumb_arena *arena, const char *name, plumb_ptx_intrinsic *out);
+
+/* constants: the value of each of the `count` arguments, or PLUMB_PTX_NO_CONSTANT.
+ * False for a name that is no intrinsic of matrices, asynchronous copies, mbarriers, clusters
+ * and wgmma, or a form that does not exist. */
+bool plumb_ptx_of_intrinsic(plumb_arena *arena, const char *name, const int64_t *constants,
+                            size_t count, plumb_ptx_intrinsic *out);
 
 /* One row for each instruction of the PTX ISA; static storage. */
 typedef struct plumb_ptx_op {
