@@ -18,7 +18,7 @@ static const plumb_mlir_op *const dialects[] = {
     plumb_mlir_ops_ub,          plumb_mlir_ops_linalg,
     plumb_mlir_ops_tensor,      plumb_mlir_ops_bufferization,
     plumb_mlir_ops_vector,      plumb_mlir_ops_llvm,
-    plumb_mlir_ops_nvvm,
+    plumb_mlir_ops_nvvm,        plumb_mlir_ops_nvvm_async,
 };
 enum { DIALECTS = sizeof dialects / sizeof *dialects };
 

@@ -39,6 +39,8 @@ static void set_thread_limits(plumb_mlir_decoder *d, MlirOperation op, const cha
   }
   if (plumb_mlir_attribute_ints(d, op, "nvvm.reqntid", &values, &count))
     for (size_t i = 0; i < 3; i++) f->required_threads[i] = i < count ? (uint32_t)values[i] : 1;
+  if (plumb_mlir_attribute_ints(d, op, "nvvm.cluster_dim", &values, &count))
+    for (size_t i = 0; i < 3; i++) f->required_cluster[i] = i < count ? (uint32_t)values[i] : 1;
 }
 
 /* The dictionary of argument `i` of a function or a call; false where it has none. */

@@ -196,6 +196,7 @@ plumb_space plumb_mlir_space_of_number(int64_t address_space) {
     case 1:
       return PLUMB_SPACE_GLOBAL;
     case 3:
+    case 7: /* shared::cluster */
       return PLUMB_SPACE_SHARED;
     case 4:
       return PLUMB_SPACE_CONST;
