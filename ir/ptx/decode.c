@@ -100,8 +100,16 @@ static uint64_t frame_symbol(ptx_decoder *d, const ptx_variable *v, bool is_para
   return s->value;
 }
 
+/* A name has one meaning in a scope (5.4): the innermost declaration is this scope's. */
+static bool is_declared(ptx_decoder *d, uint32_t scope, const char *name) {
+  const ptx_symbol *s = ptx_symbol_find(d, scope, name);
+  return s && s->scope == scope;
+}
+
 static plumb_status declare_local(ptx_decoder *d, const ptx_variable *v) {
   plumb_dtype type = ptx_register_type(v->type);
+  if (!v->range && is_declared(d, v->scope, v->name))
+    return variable_fail(d, v, "declared twice in one scope");
   switch (v->space) {
     case PTX_REG:
       if (v->range) {
@@ -201,13 +209,18 @@ static void instruction(ptx_decoder *d, const ptx_statement *s) {
   d->b.block = d->after;
 }
 
-static void declare_labels(ptx_decoder *d, const ptx_function *fn) {
-  for (size_t i = 0; i < fn->statement_count; i++)
-    if (fn->statements[i].kind == PTX_STATEMENT_LABEL)
-      ptx_symbol_add(d, PTX_SYMBOL_LABEL, fn->statements[i].scope, fn->statements[i].name)->value =
-          plumb_block_create(d->f);
+static plumb_status declare_labels(ptx_decoder *d, const ptx_function *fn) {
+  for (size_t i = 0; i < fn->statement_count; i++) {
+    const ptx_statement *s = &fn->statements[i];
+    if (s->kind != PTX_STATEMENT_LABEL) continue;
+    if (is_declared(d, s->scope, s->name))
+      return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, s->line, s->column,
+                        "`%s` is declared twice in one scope", s->name);
+    ptx_symbol_add(d, PTX_SYMBOL_LABEL, s->scope, s->name)->value = plumb_block_create(d->f);
+  }
   for (size_t i = 0; i < fn->list_count; i++)
     ptx_symbol_add(d, PTX_SYMBOL_LIST, fn->lists[i].scope, fn->lists[i].name)->list = &fn->lists[i];
+  return PLUMB_OK;
 }
 
 /* A device function's aggregates arrive as addresses and are copied to its frame. */
@@ -258,7 +271,7 @@ static plumb_status body(ptx_decoder *d, const ptx_function *fn, plumb_function 
   d->b = plumb_builder_at(f, plumb_block_create(f));
   declare_parameters(d, fn);
   for (size_t i = 0; i < fn->variable_count; i++) PLUMB_TRY(declare_local(d, &fn->variables[i]));
-  declare_labels(d, fn);
+  PLUMB_TRY(declare_labels(d, fn));
   for (size_t i = 0; i < fn->statement_count && d->status == PLUMB_OK; i++) {
     const ptx_statement *s = &fn->statements[i];
     if (s->kind == PTX_STATEMENT_INSTRUCTION) {
@@ -376,16 +389,23 @@ static plumb_status declare_aliases(ptx_decoder *d) {
 }
 
 /* Initialisers name symbols of the module; the program knows them by their link names. */
-static void rename_relocations(ptx_decoder *d, size_t first_global) {
-  for (size_t g = first_global; g < d->program->global_count; g++)
-    for (size_t r = 0; r < d->program->globals[g].reloc_count; r++) {
-      plumb_reloc *reloc = &d->program->globals[g].relocs[r];
-      ptx_symbol *s = ptx_symbol_find(d, 0, reloc->symbol);
-      if (s && s->kind == PTX_SYMBOL_FUNCTION)
-        reloc->symbol = s->link_name;
-      else if (s && s->kind == PTX_SYMBOL_GLOBAL)
-        reloc->symbol = d->program->globals[s->value].name;
+static plumb_status rename_relocations(ptx_decoder *d, size_t first_global) {
+  for (size_t i = 0; i < d->module->variable_count; i++) {
+    plumb_global *g = &d->program->globals[first_global + i];
+    for (size_t r = 0; r < g->reloc_count; r++) {
+      ptx_symbol *s = ptx_symbol_find(d, 0, g->relocs[r].symbol);
+      if (!s)
+        return variable_fail(
+            d, &d->module->variables[i],
+            plumb_arena_printf(d->arena,
+                               "its initialiser holds the address of `%s`, which is not "
+                               "declared",
+                               g->relocs[r].symbol));
+      g->relocs[r].symbol =
+          s->kind == PTX_SYMBOL_FUNCTION ? s->link_name : d->program->globals[s->value].name;
     }
+  }
+  return PLUMB_OK;
 }
 
 plumb_status plumb_ptx_decode(plumb_program *p, const char *path, const char *text, size_t length,
@@ -402,6 +422,10 @@ plumb_status plumb_ptx_decode(plumb_program *p, const char *path, const char *te
     const ptx_function *fn = &module.functions[i];
     if (definition(&module, fn) != fn) continue;
     PLUMB_TRY(check_parameters(&d, fn));
+    const ptx_symbol *same = fn->has_body ? ptx_symbol_find(&d, 0, fn->name) : NULL;
+    if (same && same->function && same->function->has_body)
+      return plumb_fail(diag, PLUMB_BAD_INPUT, path, fn->line, fn->column,
+                        "`%s` is defined twice in one module", fn->name);
     declare_function(&d, fn);
     if (!fn->has_body && is_runtime(fn->name)) continue;
     functions[i] = plumb_function_create(p, ptx_symbol_find(&d, 0, fn->name)->link_name,
@@ -410,7 +434,7 @@ plumb_status plumb_ptx_decode(plumb_program *p, const char *path, const char *te
     signature(&d, fn, functions[i]);
   }
   PLUMB_TRY(declare_aliases(&d));
-  rename_relocations(&d, first_global);
+  PLUMB_TRY(rename_relocations(&d, first_global));
   for (size_t i = 0; i < module.function_count; i++)
     if (functions[i] && module.functions[i].has_body)
       PLUMB_TRY(body(&d, &module.functions[i], functions[i]));

@@ -23,11 +23,17 @@ static uint64_t next_random(uint64_t *seed) {
 }
 
 static bool in_word(char c) {
-  return isalnum((unsigned char)c) || c == '_' || c == '.';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.';
 }
 
-static int kind_of(const char *text) {
-  return isdigit((unsigned char)text[0]) ? 0 : in_word(text[0]) ? 1 : 2;
+typedef enum kind { NUMBER, SUFFIX, DOTTED, NAME, PUNCTUATION } kind;
+
+/* Of a token: "7", ".reg", "add.u32", "r0", ";". */
+static kind kind_of(const char *text, size_t length) {
+  if (isdigit((unsigned char)text[0])) return NUMBER;
+  if (!in_word(text[0])) return PUNCTUATION;
+  return text[0] == '.' ? SUFFIX : memchr(text, '.', length) ? DOTTED : NAME;
 }
 
 static size_t split(const char *text, size_t length, token *tokens) {
@@ -52,17 +58,6 @@ static void remember(const char *text, const token *t, uint64_t *seed) {
 static const char *const numbers[] = {"0",  "1",  "2",   "3",          "7",
                                       "31", "32", "255", "4294967295", "18446744073709551615"};
 
-static const char *other(const char *text, uint64_t *seed) {
-  int kind = kind_of(text);
-  if (kind == 0 && next_random(seed) % 2)
-    return numbers[next_random(seed) % (sizeof numbers / sizeof *numbers)];
-  for (int tries = 0; pool_count && tries < 64; tries++) {
-    const char *candidate = pool[next_random(seed) % pool_count];
-    if (kind_of(candidate) == kind) return candidate;
-  }
-  return "";
-}
-
 typedef struct buffer {
   char *data;
   size_t length;
@@ -77,6 +72,32 @@ static void splice(buffer *b, size_t at, size_t removed, const char *text, size_
   free(b->data);
   b->data = grown;
   b->length += length - removed;
+}
+
+/* What takes the place of a token: half of the time a token of the same text, where names are
+ * declared, else one from the pool, or an edge number. */
+static void replace(buffer *b, const token *tokens, size_t count, uint64_t *seed) {
+  const token *t = &tokens[next_random(seed) % count];
+  kind wanted = kind_of(b->data + t->start, t->length);
+  const char *with = "";
+  size_t length = 0;
+  bool same_text = next_random(seed) % 2;
+  if (wanted == NUMBER && next_random(seed) % 2) {
+    with = numbers[next_random(seed) % (sizeof numbers / sizeof *numbers)];
+    length = strlen(with);
+  }
+  for (int tries = 0; !length && tries < 64; tries++) {
+    const token *own = &tokens[next_random(seed) % count];
+    const char *candidate = same_text    ? b->data + own->start
+                            : pool_count ? pool[next_random(seed) % pool_count]
+                                         : "";
+    size_t candidate_length = same_text ? own->length : strlen(candidate);
+    if (candidate_length && kind_of(candidate, candidate_length) == wanted) {
+      with = candidate;
+      length = candidate_length;
+    }
+  }
+  splice(b, t->start, t->length, with, length);
 }
 
 /* Drops the line that holds byte `at`, or says it twice. */
@@ -108,8 +129,7 @@ char *plumb_mutate(const char *text, size_t length, uint64_t *seed, size_t *out_
       change_line(&b, t->start, choice == 1);
       continue;
     }
-    const char *with = other(b.data + t->start, seed);
-    splice(&b, t->start, t->length, with, strlen(with));
+    replace(&b, tokens, count, seed);
   }
   *out_length = b.length;
   return b.data;

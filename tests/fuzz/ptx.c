@@ -1,7 +1,10 @@
-/* Any byte string given as PTX ends in a decoded program or in a message. */
+/* Any byte string given as PTX ends in an executed program, or in a message; one of the
+ * parser has a line and a column. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "ir/ptx/ptx.h"
+#include "tests/fuzz/run.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -10,7 +13,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   plumb_program *program = plumb_program_create(arena, "fuzz");
   plumb_diag diag = {0};
   plumb_status status = plumb_ptx_decode(program, "fuzz.ptx", (const char *)data, size, &diag);
-  if (status == PLUMB_OK) status = plumb_program_finish(program, &diag);
+  if (status != PLUMB_OK && (!diag.line || !diag.column)) abort();
+  if (status == PLUMB_OK) {
+    status = plumb_program_finish(program, &diag);
+    if (strstr(diag.message, "does not verify")) abort(); /* the decoder's own fault */
+    if (status == PLUMB_OK) plumb_fuzz_run(arena, program, false);
+  }
   if (status != PLUMB_OK && !diag.message[0]) abort(); /* a failure without a message */
   plumb_arena_destroy(arena);
   return 0;

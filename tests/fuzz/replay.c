@@ -3,6 +3,7 @@
  * without libFuzzer.
  *     fuzz_ptx [--mutants N] [--seed S] [--keep FILE] FOLDER|FILE... */
 #include <dirent.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,30 +15,45 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static unsigned long mutants = 20; /* of every file */
+static unsigned long inputs;
+static uint64_t seed = 1;
+static const char *keep; /* where the input that broke something goes */
+static const uint8_t *running;
+static size_t running_bytes;
+
+static void keep_running(void) {
+  FILE *file = keep && running ? fopen(keep, "wb") : NULL;
+  if (!file) return;
+  fwrite(running, 1, running_bytes, file);
+  fclose(file);
+}
+
+static void on_signal(int number) {
+  keep_running();
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+/* Of ASan's and UBSan's run time, where the build has one. */
+void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
+
 /* A copy of exactly `size` bytes, so that a sanitizer sees a read past the end. */
 static void run_bytes(const char *data, size_t size) {
   uint8_t *copy = malloc(size ? size : 1);
   if (!copy) abort();
   if (size) memcpy(copy, data, size);
+  running = copy;
+  running_bytes = size;
+  inputs++;
   LLVMFuzzerTestOneInput(copy, size);
+  running = NULL;
   free(copy);
-}
-
-static unsigned long mutants = 20; /* of every file */
-static uint64_t seed = 1;
-static const char *keep; /* the mutant that runs now, so that what it breaks can be seen */
-
-static void keep_mutant(const char *text, size_t length) {
-  FILE *file = fopen(keep, "wb");
-  if (!file) return;
-  fwrite(text, 1, length, file);
-  fclose(file);
 }
 
 static void run_mutant(const char *text, size_t length) {
   size_t mutant_length;
   char *mutant = plumb_mutate(text, length, &seed, &mutant_length);
-  if (keep) keep_mutant(mutant, mutant_length);
   run_bytes(mutant, mutant_length);
   free(mutant);
 }
@@ -76,6 +92,9 @@ static int replay_folder(const char *path) {
 
 int main(int argc, char **argv) {
   int count = 0;
+  if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(keep_running);
+  signal(SIGABRT, on_signal);
+  signal(SIGSEGV, on_signal);
   for (int i = 1; i < argc; i++) {
     struct stat info;
     if (strcmp(argv[i], "--mutants") == 0 && i + 1 < argc) {
@@ -93,6 +112,6 @@ int main(int argc, char **argv) {
     if (stat(argv[i], &info) == 0)
       count += S_ISDIR(info.st_mode) ? replay_folder(argv[i]) : replay_file(argv[i]);
   }
-  printf("%d files replayed, each with %lu mutants\n", count, mutants);
+  printf("%d files replayed, each with %lu mutants: %lu inputs\n", count, mutants, inputs);
   return count == 0; /* an empty corpus tests nothing */
 }
