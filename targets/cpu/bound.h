@@ -30,6 +30,7 @@
 #include <math.h>
 
 #include "targets/cpu/cpu.h"
+#include "targets/models/model.h"
 
 /* The companion of a value that is exactly its bits (an input, a constant): shadow, lo
  * and hi are the value; a float NaN gives the nan companion. `bits` points at one
@@ -74,5 +75,14 @@ void plumb_bound_execute(const plumb_program *p, const plumb_inst *inst,
  * underflow that only another order meets. */
 plumb_companion plumb_bound_reduce(plumb_dtype type, bool multiply, const plumb_companion *acc,
                                    const plumb_companion *term, int64_t terms);
+
+/* The type whose values the elements of a matrix are; PLUMB_I1 for those of no companion. */
+plumb_dtype plumb_bound_element_type(plumb_mma_type type);
+
+/* Companion of one element of a matrix product of floats: c + sum of a[i] * b[i], i < k, in
+ * any order, fused or not, each step rounded or truncated as units do (numerics.md 1). Exact
+ * where the terms leave no room for an error. */
+plumb_companion plumb_bound_dot(const plumb_product *p, unsigned k, const plumb_companion *a,
+                                const plumb_companion *b, const plumb_companion *c);
 
 #endif

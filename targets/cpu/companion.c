@@ -55,6 +55,12 @@ void plumb_companion_copy(plumb_block_run *br, plumb_frame *to, plumb_reg result
   }
 }
 
+/* Of a value that may be anything of its type. */
+static plumb_companion says_nothing(plumb_dtype type) {
+  if (plumb_dtype_is_float(type)) return plumb_companion_unknown();
+  return (plumb_companion){0, -(double)INFINITY, (double)INFINITY};
+}
+
 /* With exact operands only a rounding operation has an uncertain result. */
 static bool stays_exact(const plumb_inst *inst) {
   switch (inst->op) {
@@ -127,14 +133,32 @@ static uint64_t key_of(const plumb_place *place, uint32_t lane) {
   return place->address | local;
 }
 
+/* Of an element of this size, or NULL: exact, or beside companions of another size, which
+ * say nothing of it. */
+static const plumb_companion *find(const plumb_companion_map *map, uint64_t key, uint32_t bytes,
+                                   bool *out_other_size) {
+  const plumb_companion_entry *e = plumb_companion_map_get(map, key);
+  *out_other_size = e ? e->size_bytes != bytes
+                      : (map->sizes & ~bytes) && plumb_companion_map_meets(map, key, bytes);
+  return e ? &e->value : NULL;
+}
+
 void plumb_companion_load(plumb_block_run *br, plumb_frame *f, plumb_reg result, uint32_t lane,
                           const plumb_place *place, unsigned bytes) {
-  const plumb_companion_entry *e = plumb_companion_map_get(map_of(br, place), key_of(place, lane));
-  plumb_companion unknown = plumb_companion_unknown();
-  plumb_companion_set(br, f, result, lane,
-                      !e                       ? NULL
-                      : e->size_bytes == bytes ? &e->value
-                                               : &unknown);
+  bool other_size;
+  const plumb_companion *c = find(map_of(br, place), key_of(place, lane), bytes, &other_size);
+  plumb_companion nothing = says_nothing(f->fn->reg_types[result]);
+  plumb_companion_set(br, f, result, lane, other_size ? &nothing : c);
+}
+
+void plumb_companion_read(plumb_block_run *br, uint32_t lane, const plumb_place *place,
+                          uint32_t bytes, plumb_companion *out) {
+  bool other_size;
+  const plumb_companion *c = find(map_of(br, place), key_of(place, lane), bytes, &other_size);
+  if (other_size)
+    *out = plumb_companion_unknown();
+  else if (c)
+    *out = *c;
 }
 
 void plumb_companion_store(plumb_block_run *br, const plumb_frame *f, plumb_reg value,
@@ -148,6 +172,12 @@ void plumb_companion_store(plumb_block_run *br, const plumb_frame *f, plumb_reg 
 void plumb_companion_drop(plumb_block_run *br, uint32_t lane, const plumb_place *to,
                           uint64_t bytes) {
   plumb_companion_map_clear(map_of(br, to), key_of(to, lane), bytes);
+}
+
+void plumb_companion_forget(plumb_block_run *br, uint32_t lane, const plumb_place *to,
+                            uint32_t bytes) {
+  plumb_companion unknown = plumb_companion_unknown();
+  plumb_companion_map_put(map_of(br, to), key_of(to, lane), bytes, &unknown);
 }
 
 void plumb_companion_move(plumb_block_run *br, uint32_t lane, const plumb_place *to,
@@ -168,4 +198,45 @@ void plumb_companion_move(plumb_block_run *br, uint32_t lane, const plumb_place 
   for (size_t i = 0; i < n; i++)
     plumb_companion_map_put(target, found[i].address, found[i].size_bytes, &found[i].value);
   free(found);
+}
+
+/* --- elements of matrices --- */
+
+bool plumb_companion_uncertain_at(plumb_block_run *br, uint32_t lane, const plumb_place *place,
+                                  uint64_t bytes) {
+  return plumb_companion_map_meets(map_of(br, place), key_of(place, lane), bytes);
+}
+
+void plumb_companion_set_unknown(plumb_block_run *br, plumb_frame *f, plumb_reg r, uint32_t lane) {
+  plumb_companion nothing = says_nothing(f->fn->reg_types[r]);
+  plumb_companion_set(br, f, r, lane, &nothing);
+}
+
+bool plumb_companion_is_exact(const plumb_frame *f, plumb_reg r, uint32_t lane) {
+  const plumb_companion *c = plumb_companion_get(f, r, lane);
+  return !c || plumb_companion_is_certain(c);
+}
+
+plumb_companion plumb_companion_element(const plumb_frame *f, plumb_reg r, uint32_t lane,
+                                        plumb_mma_type type, uint64_t word) {
+  bool whole = plumb_mma_type_table[type].bits >= 32;
+  if (!plumb_companion_is_exact(f, r, lane))
+    return whole && plumb_dtype_is_float(f->fn->reg_types[r]) ? *plumb_companion_get(f, r, lane)
+                                                              : plumb_companion_unknown();
+  return plumb_companion_exact_element(type, word);
+}
+
+plumb_companion plumb_companion_exact_element(plumb_mma_type type, uint64_t word) {
+  plumb_dtype dtype = plumb_bound_element_type(type);
+  if (dtype == PLUMB_TF32) dtype = PLUMB_F32; /* what its low bits are is not lost yet */
+  return dtype == PLUMB_I1 ? (plumb_companion){0} : plumb_companion_exact(dtype, &word);
+}
+
+void plumb_companion_put_element(plumb_block_run *br, plumb_frame *f, plumb_reg r, uint32_t lane,
+                                 plumb_mma_type type, const plumb_companion *value) {
+  if (plumb_companion_is_certain(value)) return;
+  if (plumb_mma_type_table[type].bits >= 32 && plumb_dtype_is_float(f->fn->reg_types[r]))
+    plumb_companion_set(br, f, r, lane, value);
+  else
+    plumb_companion_set_unknown(br, f, r, lane);
 }

@@ -514,6 +514,26 @@ void plumb_companion_move(plumb_block_run *br, uint32_t lane, const plumb_place 
                           const plumb_place *from, uint64_t bytes);
 void plumb_companion_drop(plumb_block_run *br, uint32_t lane, const plumb_place *to,
                           uint64_t bytes);
+/* Of the element at a place; `out` stays as it is where that is exact. */
+void plumb_companion_read(plumb_block_run *br, uint32_t lane, const plumb_place *place,
+                          uint32_t bytes, plumb_companion *out);
+/* What lies there may be anything. */
+void plumb_companion_forget(plumb_block_run *br, uint32_t lane, const plumb_place *to,
+                            uint32_t bytes);
+/* Whether a companion lies in some of the bytes; whether a register has none, or a certain
+ * one; a register that may hold anything. */
+bool plumb_companion_uncertain_at(plumb_block_run *br, uint32_t lane, const plumb_place *place,
+                                  uint64_t bytes);
+bool plumb_companion_is_exact(const plumb_frame *f, plumb_reg r, uint32_t lane);
+void plumb_companion_set_unknown(plumb_block_run *br, plumb_frame *f, plumb_reg r, uint32_t lane);
+/* An element of a matrix, with bits `word`, in a register of a lane. A register that packs
+ * several has no companion for each: an uncertain one says nothing of them. `put` follows
+ * plumb_companion_set(..., NULL), which made the register exact. */
+plumb_companion plumb_companion_element(const plumb_frame *f, plumb_reg r, uint32_t lane,
+                                        plumb_mma_type type, uint64_t word);
+plumb_companion plumb_companion_exact_element(plumb_mma_type type, uint64_t word);
+void plumb_companion_put_element(plumb_block_run *br, plumb_frame *f, plumb_reg r, uint32_t lane,
+                                 plumb_mma_type type, const plumb_companion *value);
 
 /* --- race.c, clock.c, interval.c --- */
 

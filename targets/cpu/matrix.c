@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "ir/mma.h"
+#include "targets/cpu/bound.h"
 #include "targets/cpu/exec.h"
 
 /* Of one matrix of any shape in mma.def, and of all of D. */
@@ -146,20 +147,85 @@ static void put_origins(const task *t, const uint32_t *origins) {
       plumb_undef_set(t->br, t->s->frame, t->out[at[i].reg], t->first + at[i].lane, origins[i]);
 }
 
+/* --- companions --- */
+
+/* Of the elements that `gather` gave. */
+static void gather_companions(const task *t, plumb_mma_matrix which, unsigned product,
+                              const uint64_t *words, plumb_companion *out) {
+  const plumb_mma *mma = &t->layout->mma;
+  const uint8_t types[] = {mma->a, mma->b, mma->c};
+  unsigned count = elements_of(mma, which);
+  const plumb_mma_place *at = t->layout->places[which] + (size_t)product * count;
+  for (unsigned i = 0; i < count; i++)
+    out[i] = plumb_companion_element(t->s->frame, t->in[which][at[i].reg], t->first + at[i].lane,
+                                     (plumb_mma_type)types[which], words[i]);
+}
+
+static bool all_certain(const plumb_companion *c, unsigned count) {
+  for (unsigned i = 0; i < count; i++)
+    if (!plumb_companion_is_certain(&c[i])) return false;
+  return true;
+}
+
+/* `columns`: of A before compression, a row of A after the other, or NULL. Products of
+ * integers are exact, or may be anything. */
+static void flow_companions(const task *t, unsigned product, const uint64_t *words[3],
+                            const uint32_t *columns, plumb_companion *d) {
+  const plumb_mma *mma = &t->layout->mma;
+  unsigned stored = plumb_mma_columns(mma, PLUMB_MMA_A), counts[3];
+  plumb_companion *in[3], chosen[256];
+  for (int which = PLUMB_MMA_A; which <= PLUMB_MMA_C; which++) {
+    counts[which] = elements_of(mma, (plumb_mma_matrix)which);
+    in[which] = malloc(counts[which] * sizeof *in[which]);
+    if (!in[which]) abort();
+    gather_companions(t, (plumb_mma_matrix)which, product, words[which], in[which]);
+  }
+  bool floats = plumb_mma_type_table[mma->a].type_class == PLUMB_MMA_FLOAT;
+  bool certain = all_certain(in[0], counts[0]) && all_certain(in[1], counts[1]) &&
+                 all_certain(in[2], counts[2]);
+  for (unsigned i = 0; i < mma->m; i++)
+    for (unsigned j = 0; j < mma->n; j++) {
+      const plumb_companion *b = in[1] + (size_t)j * mma->k;
+      for (unsigned q = 0; columns && q < stored; q++) {
+        uint32_t column = columns[i * stored + q];
+        chosen[q] = column == UINT32_MAX ? plumb_companion_unknown() : b[column];
+      }
+      d[i * mma->n + j] = floats ? plumb_bound_dot(&t->product, stored, in[0] + (size_t)i * stored,
+                                                   columns ? chosen : b, &in[2][i * mma->n + j])
+                          : certain ? (plumb_companion){0}
+                                    : plumb_companion_unknown();
+    }
+  for (int which = PLUMB_MMA_A; which <= PLUMB_MMA_C; which++) free(in[which]);
+}
+
+/* After the results were written. */
+static void put_companions(const task *t, const plumb_companion *d) {
+  const plumb_mma *mma = &t->layout->mma;
+  unsigned count = elements_of(mma, PLUMB_MMA_D) * plumb_mma_products(mma);
+  const plumb_mma_place *at = t->layout->places[PLUMB_MMA_D];
+  for (unsigned r = 0; r < plumb_mma_regs(mma, PLUMB_MMA_D); r++)
+    for (uint32_t l = 0; l < PLUMB_WARP_LANES; l++)
+      plumb_companion_set(t->br, t->s->frame, t->out[r], t->first + l, NULL);
+  for (unsigned i = 0; i < count; i++)
+    plumb_companion_put_element(t->br, t->s->frame, t->out[at[i].reg], t->first + at[i].lane,
+                                (plumb_mma_type)mma->d, &d[i]);
+}
+
 /* --- the product --- */
 
 /* mma.sp: each row of A meets its own choice of B's rows. A row whose metadata are no
  * indices is undefined. */
 static void multiply_sparse(const task *t, const uint64_t *a, const uint64_t *b, const uint64_t *c,
-                            uint64_t *d, uint32_t *origins) {
+                            uint64_t *d, uint32_t *origins, uint32_t *out_columns) {
   const plumb_mma *mma = &t->layout->mma;
   unsigned stored = plumb_mma_columns(mma, PLUMB_MMA_A);
-  uint32_t metadata[PLUMB_WARP_LANES], columns[256];
+  uint32_t metadata[PLUMB_WARP_LANES];
   uint64_t chosen[MAX_ELEMENTS];
   memcpy(metadata, plumb_operand(t->br, t->s->frame, t->metadata) + (size_t)t->first * 4,
          sizeof metadata);
   for (unsigned i = 0; i < mma->m; i++) {
     bool known = true;
+    uint32_t *columns = out_columns + (size_t)i * stored;
     for (unsigned q = 0; q < stored; q++) {
       columns[q] = plumb_mma_sparse_column(mma, metadata, i, q);
       known &= columns[q] != UINT32_MAX;
@@ -178,16 +244,21 @@ static void multiply_sparse(const task *t, const uint64_t *a, const uint64_t *b,
   }
 }
 
-static void multiply(const task *t, unsigned product, uint64_t *d, uint32_t *origins) {
+static void multiply(const task *t, unsigned product, uint64_t *d, uint32_t *origins,
+                     plumb_companion *companions) {
   const plumb_mma *mma = &t->layout->mma;
+  uint32_t columns[MAX_ELEMENTS];
+  bool sparse = mma->kind == PLUMB_MMA_SPARSE;
   uint64_t a[MAX_ELEMENTS], b[MAX_ELEMENTS], c[MAX_RESULTS];
   gather(t, PLUMB_MMA_A, product, a);
   gather(t, PLUMB_MMA_B, product, b);
   gather(t, PLUMB_MMA_C, product, c);
-  if (mma->kind == PLUMB_MMA_SPARSE)
-    multiply_sparse(t, a, b, c, d, origins);
+  if (sparse)
+    multiply_sparse(t, a, b, c, d, origins, columns);
   else
     plumb_product_tile(&t->product, mma->m, mma->n, mma->k, a, b, c, d);
+  if (companions)
+    flow_companions(t, product, (const uint64_t *[]){a, b, c}, sparse ? columns : NULL, companions);
 }
 
 static bool check_metadata(const task *t) {
@@ -223,16 +294,16 @@ bool plumb_exec_mma(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst
   unsigned count = elements_of(mma, PLUMB_MMA_D), products = plumb_mma_products(mma);
   uint64_t d[MAX_RESULTS];
   uint32_t origins[MAX_RESULTS] = {0};
+  plumb_companion companions[MAX_RESULTS];
+  bool beside = br->run->options.companions;
   for (unsigned p = 0; p < products; p++) {
-    multiply(&t, p, d + (size_t)p * count, origins + (size_t)p * count);
+    multiply(&t, p, d + (size_t)p * count, origins + (size_t)p * count,
+             beside ? companions + (size_t)p * count : NULL);
     if (br->undef) flow_undefined(&t, p, origins + (size_t)p * count);
   }
   /* Results may take the operands' place: all were read. */
   for (unsigned p = 0; p < products; p++) scatter(&t, p, d + (size_t)p * count);
   if (br->undef) put_origins(&t, origins);
-  if (br->run->options.companions)
-    for (unsigned r = 0; r < inst->results; r++)
-      for (uint32_t l = 0; l < PLUMB_WARP_LANES; l++)
-        plumb_companion_set(br, s->frame, t.out[r], first + l, NULL);
+  if (beside) put_companions(&t, companions);
   return true;
 }

@@ -67,6 +67,9 @@ static bool load(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, u
       for (uint32_t half = 0; half < 2; half++) {
         const plumb_place *p = &r.places[m * ROWS + row_of(l, half, columns)];
         uint32_t at = 2 * column_of(l, half, columns);
+        plumb_place element = {.window = p->window, .address = p->address + at};
+        if (br->run->options.companions && plumb_companion_uncertain_at(br, first + l, &element, 2))
+          plumb_companion_set_unknown(br, s->frame, results[m], first + l);
         memcpy(to + (size_t)l * 4 + (size_t)half * 2, p->data + at, 2);
         if (p->state[at] == PLUMB_BYTE_INITIALISED && p->state[at + 1] == PLUMB_BYTE_INITIALISED)
           continue;
@@ -102,7 +105,11 @@ static bool store(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, 
         if (origin) plumb_undef_stored(br, first + l, element.address, origin);
         plumb_place_write(br, &element, first + l, 2, from + (size_t)l * 4 + (size_t)half * 2,
                           (uint8_t[2]){state, state});
-        if (br->run->options.companions) plumb_companion_drop(br, first + l, &element, 2);
+        if (br->run->options.companions) {
+          plumb_companion_drop(br, first + l, &element, 2);
+          if (!plumb_companion_is_exact(s->frame, values[m], first + l))
+            plumb_companion_forget(br, first + l, &element, 2);
+        }
       }
     }
   }
@@ -115,10 +122,12 @@ static void move(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, u
   const uint8_t *from = plumb_operand(br, s->frame, value) + (size_t)first * 4;
   uint8_t out[PLUMB_WARP_LANES * 4];
   uint32_t origins[PLUMB_WARP_LANES] = {0};
+  bool uncertain[PLUMB_WARP_LANES] = {false}, companions = br->run->options.companions;
   for (uint32_t l = 0; l < PLUMB_WARP_LANES; l++)
     for (uint32_t half = 0; half < 2; half++) {
       uint32_t row = row_of(l, half, true), column = column_of(l, half, true);
       uint32_t source = 4 * row + column / 2;
+      uncertain[l] |= companions && !plumb_companion_is_exact(s->frame, value, first + source);
       memcpy(out + (size_t)l * 4 + (size_t)half * 2,
              from + (size_t)source * 4 + (size_t)(column % 2) * 2, 2);
       uint32_t origin = br->undef ? plumb_undef_get(s->frame, value, first + source) : 0;
@@ -128,6 +137,7 @@ static void move(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, u
   for (uint32_t l = 0; l < PLUMB_WARP_LANES; l++) {
     clear_result(br, s, result, first + l);
     if (origins[l]) plumb_undef_set(br, s->frame, result, first + l, origins[l]);
+    if (uncertain[l]) plumb_companion_set_unknown(br, s->frame, result, first + l);
   }
 }
 

@@ -222,7 +222,8 @@ static size_t companion_slot(const plumb_companion_map *map, uint64_t address) {
 }
 
 static void companion_grow(plumb_companion_map *map) {
-  plumb_companion_map grown = {.capacity = map->capacity ? map->capacity * 2 : 1024};
+  plumb_companion_map grown = {.capacity = map->capacity ? map->capacity * 2 : 1024,
+                               .sizes = map->sizes};
   grown.entries = calloc(grown.capacity, sizeof *grown.entries);
   if (!grown.entries) abort(); /* as an arena: exhausted memory ends the process */
   for (size_t i = 0; i < map->capacity; i++) {
@@ -240,6 +241,7 @@ void plumb_companion_map_put(plumb_companion_map *map, uint64_t address, uint32_
   plumb_companion_entry *e = &map->entries[companion_slot(map, address)];
   if (!e->address) map->count++;
   *e = (plumb_companion_entry){address, size_bytes, *value};
+  map->sizes |= size_bytes;
 }
 
 const plumb_companion_entry *plumb_companion_map_get(const plumb_companion_map *map,
@@ -247,6 +249,20 @@ const plumb_companion_entry *plumb_companion_map_get(const plumb_companion_map *
   if (!map->count) return NULL;
   const plumb_companion_entry *e = &map->entries[companion_slot(map, address)];
   return e->address && e->size_bytes ? e : NULL;
+}
+
+/* Elements lie at multiples of their size, 16 bytes at most. */
+bool plumb_companion_map_meets(const plumb_companion_map *map, uint64_t address,
+                               uint64_t size_bytes) {
+  if (!map->count) return false;
+  for (uint64_t wider = 2; wider <= 16; wider *= 2) {
+    uint64_t start = address & ~(wider - 1);
+    const plumb_companion_entry *e = start < address ? plumb_companion_map_get(map, start) : NULL;
+    if (e && start + e->size_bytes > address) return true;
+  }
+  for (uint64_t a = address; a < address + size_bytes; a++)
+    if (plumb_companion_map_get(map, a)) return true;
+  return false;
 }
 
 void plumb_companion_map_clear(plumb_companion_map *map, uint64_t address, uint64_t size_bytes) {

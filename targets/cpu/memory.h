@@ -68,6 +68,7 @@ typedef struct plumb_companion_entry {
 typedef struct plumb_companion_map {
   plumb_companion_entry *entries;
   size_t count, capacity;
+  uint32_t sizes; /* of all entries so far, each a bit */
 } plumb_companion_map;
 
 #define PLUMB_ALLOCATION_CHUNK 4096u
@@ -135,6 +136,9 @@ void plumb_companion_map_put(plumb_companion_map *map, uint64_t address, uint32_
 /* The companion stored at exactly this address, or NULL. */
 const plumb_companion_entry *plumb_companion_map_get(const plumb_companion_map *map,
                                                      uint64_t address);
+/* Whether a companion lies in some of the bytes. */
+bool plumb_companion_map_meets(const plumb_companion_map *map, uint64_t address,
+                               uint64_t size_bytes);
 /* Drops whatever begins in [address, address + size_bytes). */
 void plumb_companion_map_clear(plumb_companion_map *map, uint64_t address, uint64_t size_bytes);
 void plumb_companion_map_destroy(plumb_companion_map *map);

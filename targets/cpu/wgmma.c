@@ -9,6 +9,7 @@
 #include "ir/tensormap.h"
 #include "ir/wgmma.h"
 #include "targets/cpu/async.h"
+#include "targets/cpu/bound.h"
 #include "targets/models/model.h"
 
 #define WARP_ROWS 16u
@@ -119,6 +120,8 @@ typedef struct tile {
   uint32_t first, rows, row_bytes; /* row_bytes: of K */
   uint8_t *data;                   /* rows * row_bytes, or as it lies: K by rows of 2 bytes */
   bool *undefined;                 /* a row */
+  unsigned type;                   /* plumb_mma_type */
+  plumb_companion *beside;         /* a row of K after the other, all zero: exact; or NULL */
 } tile;
 
 typedef struct task {
@@ -161,6 +164,27 @@ static uint64_t piece_address(const tile *m, uint32_t r, uint32_t c) {
   return plumb_swizzle(m->swizzle, m->start + at) + plumb_window_base(PLUMB_WINDOW_SHARED);
 }
 
+/* The companion of an element in shared memory. */
+static void read_companion(const task *t, const tile *m, const plumb_place *piece, uint32_t at,
+                           uint32_t row, uint32_t k) {
+  uint32_t bytes = plumb_mma_type_table[m->type].bits / 8;
+  plumb_place element = *piece;
+  element.address += at;
+  plumb_companion *out = &m->beside[(size_t)row * (m->row_bytes / bytes) + k];
+  plumb_companion_read(t->br, t->first, &element, bytes, out);
+}
+
+static void read_companions(const task *t, const tile *m, const plumb_place *piece, uint32_t r,
+                            uint32_t c) {
+  uint32_t bytes = plumb_mma_type_table[m->type].bits / 8;
+  if (!bytes) return; /* b1: no companions */
+  for (uint32_t at = 0; at < 16; at += bytes)
+    if (m->major)
+      read_companion(t, m, piece, at, (c - m->first / 8) * 8 + at / bytes, r);
+    else
+      read_companion(t, m, piece, at, r - m->first, (c * 16 + at) / bytes);
+}
+
 static bool read_piece(const task *t, const tile *m, uint32_t r, uint32_t c, uint8_t *out,
                        bool *undefined) {
   plumb_place place;
@@ -169,6 +193,7 @@ static bool read_piece(const task *t, const tile *m, uint32_t r, uint32_t c, uin
   if (!plumb_place_find(t->br, t->s, t->first, address, 16, false, &place)) return false;
   plumb_place_read(t->br, &place, t->first, 16, out, state);
   for (int i = 0; i < 16; i++) *undefined |= state[i] != PLUMB_BYTE_INITIALISED;
+  if (m->beside) read_companions(t, m, &place, r, c);
   t->op->segments[t->op->segment_count++] = (plumb_segment){0, address, 16};
   return true;
 }
@@ -227,6 +252,11 @@ static void gather_a(const task *t, tile *m) {
       memcpy(m->data + row * m->row_bytes + at, lanes + (size_t)(t->first + l) * 4, 4);
       if (t->br->undef)
         m->undefined[row] |= plumb_undef_get(t->s->frame, t->a[q], t->first + l) != 0;
+      uint32_t bits = plumb_mma_type_table[m->type].bits;
+      if (!m->beside || plumb_companion_is_exact(t->s->frame, t->a[q], t->first + l)) continue;
+      for (uint32_t e = at * 8 / bits; e < (at + 4) * 8 / bits; e++)
+        m->beside[row * m->row_bytes * 8 / bits + e] =
+            plumb_companion_element(t->s->frame, t->a[q], t->first + l, (plumb_mma_type)m->type, 0);
     }
   }
 }
@@ -338,10 +368,11 @@ static uint32_t stored(const plumb_wgmma *w) {
 }
 
 /* wgmma.sp: each row of A meets the rows of B that its metadata name, as in mma.sp (9.7.15.6.1).
- * A row whose metadata are no indices is undefined. */
+ * A row whose metadata are no indices is undefined. out_columns: a row of A after the other. */
 static void multiply_rows(const task *t, tile *a, const uint64_t *of_a, const uint64_t *of_b,
-                          const uint64_t *c, uint64_t *d, const plumb_product *product) {
-  uint32_t n = t->w.n, k = stored(&t->w), metadata[PLUMB_WARP_LANES], columns[256];
+                          const uint64_t *c, uint64_t *d, const plumb_product *product,
+                          uint32_t *out_columns) {
+  uint32_t n = t->w.n, k = stored(&t->w), metadata[PLUMB_WARP_LANES];
   plumb_mma mma = {.m = WARP_ROWS,
                    .n = 8,
                    .k = t->w.k,
@@ -354,6 +385,7 @@ static void multiply_rows(const task *t, tile *a, const uint64_t *of_a, const ui
          sizeof metadata);
   for (uint32_t i = 0; i < WARP_ROWS; i++) {
     bool known = true;
+    uint32_t *columns = out_columns + (size_t)i * k;
     for (uint32_t q = 0; q < k; q++) {
       columns[q] = plumb_mma_sparse_column(&mma, metadata, i, q);
       known &= columns[q] != UINT32_MAX;
@@ -369,6 +401,70 @@ static void multiply_rows(const task *t, tile *a, const uint64_t *of_a, const ui
   free(chosen);
 }
 
+/* --- companions --- */
+
+/* Completes what the tile has: `words` are its elements, negated where they are. */
+static void complete(const tile *m, uint32_t k, bool negate, const uint64_t *words) {
+  static const plumb_companion exact;
+  for (size_t i = 0; i < (size_t)m->rows * k; i++) {
+    plumb_companion *c = &m->beside[i];
+    if (memcmp(c, &exact, sizeof exact) == 0)
+      *c = plumb_companion_exact_element((plumb_mma_type)m->type, words[i]);
+    else if (negate)
+      *c = (plumb_companion){-c->shadow, -c->hi, -c->lo};
+  }
+}
+
+static bool is_certain(const plumb_companion *c, uint32_t k) {
+  for (uint32_t i = 0; i < k; i++)
+    if (!plumb_companion_is_certain(&c[i])) return false;
+  return true;
+}
+
+/* `columns`: of A before compression, or NULL. Before D is written: it is C too. Products of
+ * integers are exact, or may be anything. */
+static void flow_companions(const task *t, const plumb_product *p, const tile *a, const tile *b,
+                            const uint64_t *c, bool adds, const uint32_t *columns,
+                            plumb_companion *out) {
+  uint32_t n = t->w.n, k = stored(&t->w), per = t->w.d == PLUMB_MMA_F16 ? 2 : 1;
+  bool floats = plumb_mma_type_table[p->a].type_class == PLUMB_MMA_FLOAT;
+  for (uint32_t row = 0; row < WARP_ROWS; row++)
+    for (uint32_t column = 0; column < n; column++) {
+      uint32_t lane, value;
+      place_of(row, column, &lane, &value);
+      const plumb_companion *x = a->beside + (size_t)row * k,
+                            *y = b->beside + (size_t)column * t->w.k;
+      plumb_companion chosen[256];
+      for (uint32_t q = 0; columns && q < k; q++) {
+        uint32_t from = columns[row * k + q];
+        chosen[q] = from == UINT32_MAX ? plumb_companion_unknown() : y[from];
+      }
+      if (columns) y = chosen;
+      plumb_companion z = {0}, *d = &out[row * n + column];
+      if (adds)
+        z = plumb_companion_element(t->s->frame, t->d[value / per], t->first + lane,
+                                    (plumb_mma_type)t->w.d, c[row * n + column]);
+      if (floats)
+        *d = plumb_bound_dot(p, k, x, y, &z);
+      else if (!is_certain(x, k) || !is_certain(y, k) || !plumb_companion_is_certain(&z))
+        *d = plumb_companion_unknown();
+    }
+}
+
+static void put_companions(const task *t, const plumb_companion *d) {
+  uint32_t per = t->w.d == PLUMB_MMA_F16 ? 2 : 1;
+  for (unsigned r = 0; r < plumb_wgmma_regs(&t->w); r++)
+    for (uint32_t l = 0; l < PLUMB_WARP_LANES; l++)
+      plumb_companion_set(t->br, t->s->frame, t->d[r], t->first + l, NULL);
+  for (uint32_t row = 0; row < WARP_ROWS; row++)
+    for (uint32_t column = 0; column < t->w.n; column++) {
+      uint32_t lane, value;
+      place_of(row, column, &lane, &value);
+      plumb_companion_put_element(t->br, t->s->frame, t->d[value / per], t->first + lane,
+                                  (plumb_mma_type)t->w.d, &d[row * t->w.n + column]);
+    }
+}
+
 static void multiply(task *t, tile *a, tile *b, bool adds, const plumb_product *product) {
   uint32_t n = t->w.n, k = t->w.k;
   uint64_t *words = take((size_t)(WARP_ROWS + n) * k + 2 * (size_t)WARP_ROWS * n, sizeof *words);
@@ -377,11 +473,21 @@ static void multiply(task *t, tile *a, tile *b, bool adds, const plumb_product *
   expand(a, t->w.a, stored(&t->w), t->w.negate_a, words);
   expand(b, t->w.b, k, t->w.negate_b, of_b);
   if (adds) gather_d(t, c);
+  uint32_t columns[WARP_ROWS * 256];
   if (t->w.sparse)
-    multiply_rows(t, a, words, of_b, c, d, product);
+    multiply_rows(t, a, words, of_b, c, d, product, columns);
   else
     plumb_product_tile(product, WARP_ROWS, n, k, words, of_b, c, d);
+  plumb_companion *beside = NULL;
+  if (a->beside) {
+    beside = take((size_t)WARP_ROWS * n, sizeof *beside);
+    complete(a, stored(&t->w), t->w.negate_a, words);
+    complete(b, k, t->w.negate_b, of_b);
+    flow_companions(t, product, a, b, c, adds, t->w.sparse ? columns : NULL, beside);
+  }
   scatter_d(t, d);
+  if (beside) put_companions(t, beside);
+  free(beside);
   free(words);
 }
 
@@ -389,8 +495,8 @@ static bool issue(task *t, const plumb_product *product) {
   plumb_block_run *br = t->br;
   const plumb_wgmma *w = &t->w;
   uint32_t bits_a = plumb_mma_type_table[w->a].bits, bits_b = plumb_mma_type_table[w->b].bits;
-  tile a = {.rows = WARP_ROWS, .row_bytes = stored(w) * bits_a / 8};
-  tile b = {.rows = w->n, .row_bytes = w->k * bits_b / 8};
+  tile a = {.rows = WARP_ROWS, .row_bytes = stored(w) * bits_a / 8, .type = w->a};
+  tile b = {.rows = w->n, .row_bytes = w->k * bits_b / 8, .type = w->b};
   uint64_t scale = 0, descriptor;
   plumb_reg scale_reg = plumb_inst_operands(t->s->frame->fn, t->inst)[0];
   if (!uniform(t, scale_reg, 1, &scale) || !check_registers(t)) return false;
@@ -401,6 +507,10 @@ static bool issue(task *t, const plumb_product *product) {
   b.data = a.data + (size_t)a.rows * a.row_bytes;
   a.undefined = (bool *)(b.data + (size_t)b.rows * b.row_bytes);
   b.undefined = a.undefined + a.rows;
+  if (br->run->options.companions) {
+    a.beside = take((size_t)(a.rows + b.rows) * w->k, sizeof *a.beside);
+    b.beside = a.beside + (size_t)a.rows * w->k;
+  }
   t->op =
       plumb_async_op_create(br, t->s, t->first, (a.rows * a.row_bytes + b.rows * b.row_bytes) / 16);
   t->op->product = true;
@@ -422,6 +532,7 @@ static bool issue(task *t, const plumb_product *product) {
     flow_undefined(t, &a, &b, scale & 1);
     put_in_flight(t);
   }
+  free(a.beside);
   free(room);
   return ok;
 }
@@ -459,12 +570,7 @@ bool plumb_exec_wgmma(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   }
   if (br->undef && t.w.sparse && !plumb_undef_check(br, s, t.b[1], &warp, "sparsity metadata"))
     return false;
-  if (!issue(&t, &product)) return false;
-  if (br->run->options.companions)
-    for (unsigned r = 0; r < inst->results; r++)
-      for (uint32_t l = 0; l < PLUMB_WARP_LANES; l++)
-        plumb_companion_set(br, s->frame, t.d[r], first + l, NULL);
-  return true;
+  return issue(&t, &product);
 }
 
 /* --- wgmma.fence, commit_group, wait_group --- */

@@ -207,8 +207,8 @@ uint64_t plumb_dot_exact(plumb_mma_type d, plumb_round round, plumb_elements a, 
     low = e < low ? e : low;
     high = e + top_of(c->significand) + 1 > high ? e + top_of(c->significand) + 1 : high;
   }
-  int span = high - low + 9; /* up to 257 terms */
   bool zero = high == PLUMB_ZERO_EXPONENT;
+  int span = zero ? 0 : high - low + 9; /* up to 257 terms */
   uint64_t result = 0;
   if (zero) {
     /* every term is a zero */

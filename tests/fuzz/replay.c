@@ -23,6 +23,7 @@ static const uint8_t *running;
 static size_t running_bytes;
 
 static void keep_running(void) {
+  fprintf(stderr, "stopped at input %lu\n", inputs);
   FILE *file = keep && running ? fopen(keep, "wb") : NULL;
   if (!file) return;
   fwrite(running, 1, running_bytes, file);
