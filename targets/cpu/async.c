@@ -122,16 +122,46 @@ void plumb_async_create(plumb_block_run *br) {
   br->cluster->count = 1;
 }
 
+enum { SPARE_SEGMENTS = 2 }; /* cp.async: what it reads, and zeros */
+
 static void op_destroy(plumb_async_op *op) {
+  plumb_async *a = op->br->async;
   for (uint32_t i = 0; i < op->mark_count; i++) plumb_mark_remove(&op->marks[i]);
   *op->link = op->next;
   if (op->next)
     op->next->link = op->link;
   else
-    op->br->async->lanes[op->lane].end = op->link;
-  free(op->marks);
-  free(op->data);
-  free(op);
+    a->lanes[op->lane].end = op->link;
+  if (op->marks != op->few_marks) free(op->marks);
+  if (op->data != op->few_bytes) free(op->data);
+  if (op->segment_room > SPARE_SEGMENTS) {
+    free(op);
+    return;
+  }
+  op->next = a->spare;
+  a->spare = op;
+}
+
+/* A copy of one row is made and ended for every few bytes of a tile: its place is kept. */
+static plumb_async_op *op_take(plumb_async *a, uint32_t segments) {
+  uint32_t room = segments < SPARE_SEGMENTS ? SPARE_SEGMENTS : segments;
+  plumb_async_op *op = room == SPARE_SEGMENTS ? a->spare : NULL;
+  if (op) {
+    a->spare = op->next;
+    memset(op, 0, offsetof(plumb_async_op, few_marks));
+    memset(op->segments, 0, SPARE_SEGMENTS * sizeof op->segments[0]);
+  } else {
+    op = take(1, sizeof *op + room * sizeof op->segments[0]);
+  }
+  op->segment_room = room;
+  return op;
+}
+
+/* Room for the values of all segments, and for what is known of each byte. */
+static void op_want_data(plumb_async_op *op, uint64_t size_bytes) {
+  op->data = size_bytes * 2 <= sizeof op->few_bytes ? op->few_bytes : take(size_bytes * 2, 1);
+  op->state = op->data + size_bytes;
+  op->has_read = true;
 }
 
 void plumb_async_begin(plumb_block_run *br) {
@@ -156,6 +186,10 @@ void plumb_async_destroy(plumb_block_run *br) {
   if (!a) return;
   plumb_async_begin(br);
   if (br->cluster->count == 1) free(br->cluster);
+  for (plumb_async_op *op = a->spare, *next; op; op = next) {
+    next = op->next;
+    free(op);
+  }
   free(a->shared);
   free(a->global);
   free(a->lanes);
@@ -178,7 +212,7 @@ void plumb_async_finish(plumb_block_run *br) {
 plumb_async_op *plumb_async_op_create(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
                                       uint32_t segments) {
   plumb_async *a = br->async;
-  plumb_async_op *op = take(1, sizeof *op + segments * sizeof op->segments[0]);
+  plumb_async_op *op = op_take(a, segments);
   op->br = br;
   op->lane = lane;
   op->pc = s->frame->pc_base + s->pc;
@@ -196,11 +230,9 @@ void plumb_async_drop(plumb_async_op *op) {
 }
 
 void plumb_async_give(plumb_async_op *op, const uint8_t *values, uint64_t size_bytes) {
-  op->data = take(size_bytes * 2, 1);
-  op->state = op->data + size_bytes;
+  op_want_data(op, size_bytes);
   memcpy(op->data, values, size_bytes);
   memset(op->state, PLUMB_BYTE_INITIALISED, size_bytes);
-  op->has_read = true;
 }
 
 static uint32_t granules_of(uint64_t address, uint64_t size_bytes) {
@@ -264,7 +296,8 @@ bool plumb_async_start(plumb_block_run *br, plumb_strand *s, plumb_async_op *op)
   op->agent = first + br->async->next_agent[!op->generic_proxy]++ % (end - first);
   br->changes++;
   if (!br->race) return true;
-  op->marks = take(marks, sizeof *op->marks);
+  bool few = marks <= sizeof op->few_marks / sizeof *op->few_marks;
+  op->marks = few ? op->few_marks : take(marks, sizeof *op->marks);
   for (uint32_t i = 0; i < op->segment_count; i++) {
     const plumb_segment *g = &op->segments[i];
     if (g->from) mark_bytes(op, g->from, g->size_bytes, false);
@@ -305,9 +338,7 @@ static void fill(const plumb_async_op *op, uint8_t *data, uint32_t size_bytes) {
 
 void plumb_async_read(plumb_async_op *op) {
   if (op->has_read) return;
-  op->has_read = true;
-  op->data = take(op->size_bytes * 2, 1);
-  op->state = op->data + op->size_bytes;
+  op_want_data(op, op->size_bytes);
   uint64_t at = 0;
   for (uint32_t i = 0; i < op->segment_count; i++) {
     const plumb_segment *g = &op->segments[i];
@@ -372,28 +403,66 @@ static void write_segments(plumb_async_op *op) {
   }
 }
 
-/* cp.async that ends at the lane's own wait: its accesses are the lane's (9.7.9.25.3). */
-static bool finish_own(plumb_async_op *op, const plumb_strand *s) {
-  plumb_block_run *br = op->br;
-  uint16_t lane = (uint16_t)op->lane;
-  uint64_t zero = 0;
+/* cp.async that ends at its lane's own wait: its accesses are the lane's (9.7.9.25.3). */
+static void finish_own(plumb_async_op *op, plumb_async_own *own) {
   for (uint32_t i = 0; i < op->mark_count; i++) plumb_mark_remove(&op->marks[i]);
-  for (uint32_t i = 0; br->race && i < op->segment_count; i++) {
+  for (uint32_t i = 0; op->br->race && i < op->segment_count; i++) {
     const plumb_segment *g = &op->segments[i];
-    if (g->from && !plumb_race_touch(br, s, &lane, 1, plumb_window_of(g->from), g->from, &zero,
-                                     g->size_bytes, PLUMB_TOUCH_READ))
-      return false;
-    if (g->to && !plumb_race_touch(br, s, &lane, 1, plumb_window_of(g->to), g->to, &zero,
-                                   g->size_bytes, PLUMB_TOUCH_WRITE))
-      return false;
+    for (int write = 0; write < 2; write++) {
+      uint64_t address = write ? g->to : g->from;
+      if (!address) continue;
+      if (own->count == own->capacity) {
+        own->capacity = own->capacity ? own->capacity * 2 : 256;
+        own->items = realloc(own->items, own->capacity * sizeof *own->items);
+        if (!own->items) abort();
+      }
+      own->items[own->count++] =
+          (struct plumb_async_touch){address, g->size_bytes, (uint16_t)op->lane,
+                                     (uint8_t)(write ? PLUMB_TOUCH_WRITE : PLUMB_TOUCH_READ)};
+    }
   }
-  return true;
 }
 
-bool plumb_async_finish_op(plumb_async_op *op, const plumb_strand *s, plumb_clock *to) {
-  plumb_block_run *br = op->br;
+/* The accesses of one kind and size go together: rows of a tile nearly always are. */
+bool plumb_async_touch_own(plumb_block_run *br, const plumb_strand *s, plumb_async_own *own) {
+  enum { ROOM = 256 };
+  uint16_t lanes[ROOM];
+  uint64_t offsets[ROOM];
   bool ok = true;
-  op->own = op->generic_proxy && s;
+  for (int how = PLUMB_TOUCH_READ; how <= PLUMB_TOUCH_WRITE && ok; how++)
+    for (size_t i = 0; i < own->count && ok;) {
+      const struct plumb_async_touch *first = &own->items[i];
+      uint32_t n = 0;
+      if (first->how != how) {
+        i++;
+        continue;
+      }
+      unsigned window = plumb_window_of(first->address);
+      /* One block's shared memory, or one allocation. */
+      bool shared = window == PLUMB_WINDOW_SHARED;
+      uint64_t base = shared ? first->address - plumb_shared_offset(first->address)
+                             : first->address & ~(uint64_t)UINT32_MAX;
+      for (; i < own->count && n < ROOM; i++) {
+        const struct plumb_async_touch *t = &own->items[i];
+        if (t->how != how) continue;
+        uint64_t offset = t->address - base;
+        if (t->size_bytes != first->size_bytes ||
+            offset > (shared ? (1u << PLUMB_RANK_SHIFT) - 1 : UINT32_MAX))
+          break;
+        lanes[n] = t->lane;
+        offsets[n++] = offset;
+      }
+      ok = plumb_race_touch(br, s, lanes, n, window, base, offsets, first->size_bytes,
+                            (unsigned)how);
+    }
+  free(own->items);
+  *own = (plumb_async_own){0};
+  return ok;
+}
+
+void plumb_async_finish_op(plumb_async_op *op, plumb_async_own *own, plumb_clock *to) {
+  plumb_block_run *br = op->br;
+  op->own = op->generic_proxy && own;
   if (op->product) {
     for (uint32_t i = 0; br->race && i < op->segment_count; i++)
       plumb_proxy_stamp(br, op->agent, op->pc, op->segments[i].from, op->segments[i].size_bytes,
@@ -402,11 +471,10 @@ bool plumb_async_finish_op(plumb_async_op *op, const plumb_strand *s, plumb_cloc
     plumb_async_read(op);
     write_segments(op);
   }
-  if (op->own) ok = finish_own(op, s);
-  if (br->race && to) {
+  if (op->own) finish_own(op, own);
+  if (br->race && to && !op->own) {
     plumb_clock_know_lane(to, br->index, op->agent, br->race->time + 1);
     to->version++;
   }
   op_destroy(op);
-  return ok;
 }

@@ -60,7 +60,9 @@ struct plumb_async_op {
   uint64_t size_bytes; /* of all segments */
   uint8_t *data, *state;
   plumb_mark *marks;
-  uint32_t mark_count, segment_count;
+  uint32_t mark_count, segment_count, segment_room;
+  plumb_mark few_marks[4]; /* of a copy of one row: its marks and its data need no more room */
+  uint8_t few_bytes[64];
   plumb_segment segments[];
 };
 
@@ -111,6 +113,7 @@ struct plumb_async {
   plumb_mbarrier_object *barriers;
   plumb_lane_async *lanes;
   plumb_warp_async *warps;
+  plumb_async_op *spare; /* ended ones with little room, for the next */
   uint32_t next_agent[2];
   uint64_t serial;
 };
@@ -144,8 +147,20 @@ void plumb_async_give(plumb_async_op *op, const uint8_t *values, uint64_t size_b
 /* Reads the source; then nothing that is written there matters. */
 void plumb_async_read(plumb_async_op *op);
 /* Reads, if that is still to do, writes, and ends the op; what it did is known to whoever
- * joins `to` (NULL: to nobody; the lane's own cp.async: to the lane). */
-bool plumb_async_finish_op(plumb_async_op *op, const plumb_strand *s, plumb_clock *to);
+ * joins `to` (NULL: to nobody). A cp.async that ends at its own lane's wait leaves its
+ * accesses in `own` (NULL: it ends elsewhere), which are the lane's. */
+typedef struct plumb_async_own {
+  struct plumb_async_touch {
+    uint64_t address;
+    uint32_t size_bytes;
+    uint16_t lane;
+    uint8_t how; /* PLUMB_TOUCH_* */
+  } *items;
+  size_t count, capacity;
+} plumb_async_own;
+void plumb_async_finish_op(plumb_async_op *op, plumb_async_own *own, plumb_clock *to);
+/* Notes them, with no other access in between, and empties the list. False after a race trap. */
+bool plumb_async_touch_own(plumb_block_run *br, const plumb_strand *s, plumb_async_own *own);
 
 /* Marks [address, address + size_bytes) in the table of `home`. */
 void plumb_mark_put(plumb_async *home, plumb_mark *mark);

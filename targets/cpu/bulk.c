@@ -157,23 +157,21 @@ static bool exec_store_async(plumb_block_run *br, plumb_strand *s, const plumb_i
 /* --- groups --- */
 
 /* Ends the lane's ops of groups before `end`; `read_only`: their sources are read. */
-static bool wait_lane(plumb_block_run *br, plumb_strand *s, uint32_t lane, bool cp, uint64_t end,
-                      bool read_only) {
+static void wait_lane(plumb_block_run *br, uint32_t lane, bool cp, uint64_t end, bool read_only,
+                      plumb_async_own *own) {
   plumb_clock done = {0};
-  bool ok = true;
-  for (plumb_async_op *op = br->async->lanes[lane].first, *next; op && ok; op = next) {
+  for (plumb_async_op *op = br->async->lanes[lane].first, *next; op; op = next) {
     next = op->next;
     if (op->product || op->generic_proxy != cp || op->group >= end) continue;
     if (read_only) {
       plumb_async_read(op);
       if (br->race) plumb_clock_know_lane(&done, br->index, op->agent, br->race->time + 1);
     } else {
-      ok = plumb_async_finish_op(op, cp ? s : NULL, &done);
+      plumb_async_finish_op(op, cp ? own : NULL, &done);
     }
   }
   if (br->race && done.count) plumb_clock_acquire(br, lane, &done);
   plumb_clock_clear(&done);
-  return ok;
 }
 
 static bool exec_async_group(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
@@ -181,6 +179,7 @@ static bool exec_async_group(plumb_block_run *br, plumb_strand *s, const plumb_i
   uint64_t left = (uint64_t)inst->imm;
   bool cp = inst->sub == PLUMB_GROUP_CP_COMMIT || inst->sub == PLUMB_GROUP_CP_WAIT;
   bool commit = inst->sub == PLUMB_GROUP_CP_COMMIT || inst->sub == PLUMB_GROUP_BULK_COMMIT;
+  plumb_async_own own = {0};
   for (uint32_t l = on->lo; l < on->hi; l++) {
     if (!plumb_lanes_has(on, l)) continue;
     plumb_lane_async *mine = &br->async->lanes[l];
@@ -190,9 +189,9 @@ static bool exec_async_group(plumb_block_run *br, plumb_strand *s, const plumb_i
       continue;
     }
     uint64_t end = *open > left ? *open - left : 0;
-    if (!wait_lane(br, s, l, cp, end, inst->sub == PLUMB_GROUP_BULK_WAIT_READ)) return false;
+    wait_lane(br, l, cp, end, inst->sub == PLUMB_GROUP_BULK_WAIT_READ, &own);
   }
-  return true;
+  return plumb_async_touch_own(br, s, &own);
 }
 
 bool plumb_exec_async(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,

@@ -97,9 +97,30 @@ uint32_t plumb_clock_get(const plumb_clock *c, uint64_t block, uint32_t lane) {
   }
   if (lo == c->count || c->entries[lo].block != block) return 0;
   const plumb_clock_entry *e = &c->entries[lo];
-  for (uint32_t i = 0; i < e->lane_count; i++)
-    if (e->lanes[i].lane == lane && e->lanes[i].time > e->floor) return e->lanes[i].time;
-  return e->floor;
+  lo = 0, hi = e->lane_count;
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2;
+    if (e->lanes[mid].lane < lane)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  bool found = lo < e->lane_count && e->lanes[lo].lane == lane && e->lanes[lo].time > e->floor;
+  return found ? e->lanes[lo].time : e->floor;
+}
+
+/* All of a block's accesses before `floor` are known; what was known of single lanes before
+ * it (many, where agents come and go) is no longer kept. */
+static void raise_floor(plumb_clock *c, uint64_t block, uint32_t floor) {
+  for (uint32_t i = 0; i < c->count; i++) {
+    plumb_clock_entry *e = &c->entries[i];
+    if (e->block != block) continue;
+    if (e->floor < floor) e->floor = floor;
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < e->lane_count; k++)
+      if (e->lanes[k].time > e->floor) e->lanes[kept++] = e->lanes[k];
+    e->lane_count = kept;
+  }
 }
 
 void plumb_clock_clear(plumb_clock *c) {
@@ -243,6 +264,7 @@ void plumb_race_meet(plumb_block_run *br, const plumb_lanes *who, bool whole_blo
       plumb_clock_join(&r->block_clock, &r->clocks[l].known);
       plumb_clock_clear(&r->clocks[l].known);
     }
+    raise_floor(&r->block_clock, br->index, r->floor);
     return;
   }
   uint32_t warp = who->lo / PLUMB_WARP_LANES;

@@ -97,13 +97,17 @@ static void scatter(const task *t, unsigned product, const uint64_t *words) {
   unsigned count = elements_of(mma, PLUMB_MMA_D), bytes = plumb_mma_reg_bytes(mma, PLUMB_MMA_D);
   const plumb_mma_place *at = t->layout->places[PLUMB_MMA_D] + (size_t)product * count;
   bool half = mma->d == PLUMB_MMA_F16;
+  uint8_t *lanes[MAX_REGS];
+  for (unsigned r = 0; r < plumb_mma_regs(mma, PLUMB_MMA_D); r++)
+    lanes[r] = plumb_reg_lanes(t->br, t->s->frame, t->out[r]) + (size_t)t->first * bytes;
   for (unsigned i = 0; i < count; i++) {
-    uint8_t *to = plumb_reg_lanes(t->br, t->s->frame, t->out[at[i].reg]) +
-                  (size_t)(t->first + at[i].lane) * bytes;
+    uint8_t *to = lanes[at[i].reg] + (size_t)at[i].lane * bytes;
     if (half)
       memcpy(to + at[i].shift / 8, &words[i], 2);
+    else if (bytes == 4)
+      memcpy(to, &words[i], 4);
     else
-      memcpy(to, &words[i], bytes);
+      memcpy(to, &words[i], 8);
   }
 }
 

@@ -246,8 +246,11 @@ static uint32_t quick_reads(const plumb_touch *t, plumb_race_page *p, uint64_t s
     if (time_of(tag) < floor) {
       r[at] = mine | (uint64_t)lane << PLUMB_TAG_TIME_BITS;
       groups |= group_of(at);
-    } else if (tag != ((PLUMB_WHO_WARP + lane / PLUMB_WARP_LANES) << PLUMB_TAG_TIME_BITS | now) &&
-               tag != (lane << PLUMB_TAG_TIME_BITS | now)) {
+    } else if (time_of(tag) == now && who_of(tag) < PLUMB_WHO_AGENT) {
+      /* What is done now is known to nobody else yet: the reads merge. */
+      uint32_t who = together(who_of(tag), lane), strong = low(r[at]) & t->strong;
+      if (who != who_of(tag)) r[at] = t->pc | strong | (uint64_t)who << PLUMB_TAG_TIME_BITS | now;
+    } else {
       break;
     }
   }
@@ -301,7 +304,7 @@ plumb_race_page *plumb_race_page_find(plumb_block_run *br, uint64_t address) {
 
 /* `size_bytes` from `address` on, by one lane. */
 static bool touch_span(const plumb_touch *t, uint32_t lane, unsigned window, uint64_t address,
-                       uint64_t size_bytes) {
+                       uint64_t size_bytes, uint64_t offset_in_access) {
   plumb_race *race = t->br->race;
   bool shared = window == PLUMB_WINDOW_SHARED;
   bool narrow = (address | size_bytes) & 3;
@@ -312,16 +315,16 @@ static bool touch_span(const plumb_touch *t, uint32_t lane, unsigned window, uin
     if (narrow && !p->by_byte)
       plumb_race_page_by_byte(p, shared ? race->shared_words : PLUMB_RACE_PAGE_WORDS,
                               p->write_block != NULL);
-    bool ok = touch_unit(t, p, p->by_byte ? offset : offset / 4, lane, at, done);
+    bool ok = touch_unit(t, p, p->by_byte ? offset : offset / 4, lane, at, offset_in_access + done);
     if (!ok) return false;
     done += p->by_byte ? 1 : 4;
   }
   return true;
 }
 
-/* Aligned words, one a lane. */
+/* Aligned words, `parts` of them (a power of two) a lane, one after another. */
 static bool touch_words(const plumb_touch *t, const uint16_t *list, uint32_t count, bool shared,
-                        uint64_t base, const uint64_t *offsets) {
+                        uint64_t base, const uint64_t *offsets, uint32_t parts) {
   plumb_race *race = t->br->race;
   for (uint32_t i = 0; i < count;) {
     uint64_t at = base + offsets[i];
@@ -335,15 +338,34 @@ static bool touch_words(const plumb_touch *t, const uint16_t *list, uint32_t cou
                     : t->write ? quick_writes(t, p, start, words, base, offsets, list, i, count)
                                : quick_reads(t, p, start, words, base, offsets, list, i, count);
     if (next == i) {
-      bool ok = p->by_byte ? touch_span(t, list[i],
-                                        shared ? PLUMB_WINDOW_SHARED : PLUMB_WINDOW_GLOBAL, at, 4)
-                           : touch_unit(t, p, word, list[i], at, 0);
+      uint64_t in_access = 4ull * (i & (parts - 1));
+      unsigned window = shared ? PLUMB_WINDOW_SHARED : PLUMB_WINDOW_GLOBAL;
+      bool ok = p->by_byte ? touch_span(t, list[i], window, at, 4, in_access)
+                           : touch_unit(t, p, word, list[i], at, in_access);
       if (!ok) return false;
       next++;
     }
     i = next;
   }
   return true;
+}
+
+/* Aligned words, several a lane. */
+static bool touch_wide(const plumb_touch *t, const uint16_t *list, uint32_t count, bool shared,
+                       uint64_t base, const uint64_t *offsets, uint64_t size_bytes) {
+  enum { ROOM = 256 };
+  uint64_t at[ROOM];
+  uint16_t who[ROOM];
+  uint32_t n = 0, parts = (uint32_t)size_bytes / 4;
+  for (uint32_t i = 0; i < count; i++)
+    for (uint64_t done = 0; done < size_bytes; done += 4) {
+      at[n] = offsets[i] + done;
+      who[n++] = list[i];
+      if (n < ROOM) continue;
+      if (!touch_words(t, who, n, shared, base, at, parts)) return false;
+      n = 0;
+    }
+  return touch_words(t, who, n, shared, base, at, parts);
 }
 
 plumb_touch plumb_race_touch_of(plumb_block_run *br, const plumb_strand *s, unsigned how) {
@@ -364,10 +386,13 @@ bool plumb_race_touch(plumb_block_run *br, const plumb_strand *s, const uint16_t
   if (window == PLUMB_WINDOW_SHARED) base = plumb_race_shared(br, base, &window);
   if (window == PLUMB_WINDOW_GLOBAL) plumb_trail_to_tags(br);
   plumb_touch t = plumb_race_touch_of(br, s, how);
-  if (size_bytes == 4 && ((base + offsets[0]) & 3) == 0)
-    return touch_words(&t, list, count, window == PLUMB_WINDOW_SHARED, base, offsets);
+  bool shared = window == PLUMB_WINDOW_SHARED;
+  bool words = size_bytes % 4 == 0 && size_bytes <= 32 && (size_bytes & (size_bytes - 1)) == 0;
+  for (uint32_t i = 0; words && i < count; i++) words = ((base + offsets[i]) & 3) == 0;
+  if (words && size_bytes == 4) return touch_words(&t, list, count, shared, base, offsets, 1);
+  if (words) return touch_wide(&t, list, count, shared, base, offsets, size_bytes);
   for (uint32_t i = 0; i < count; i++)
-    if (!touch_span(&t, list[i], window, base + offsets[i], size_bytes)) return false;
+    if (!touch_span(&t, list[i], window, base + offsets[i], size_bytes, 0)) return false;
   return true;
 }
 

@@ -61,6 +61,11 @@ uint64_t plumb_dot_exact(plumb_mma_type d, plumb_round round, plumb_elements a, 
 uint64_t plumb_dot_exact_f64(plumb_round round, const uint64_t *a, const uint64_t *b, unsigned k,
                              uint64_t c);
 
+/* D = A * B + C by the reference reading, as plumb_product_tile has it, but for satfinite.
+ * False, and nothing written, where doubles cannot show it to be exact (quick.c). */
+bool plumb_tile_quick(const plumb_product *p, unsigned m, unsigned n, unsigned k, const uint64_t *a,
+                      const uint64_t *b, const uint64_t *c, uint64_t *d);
+
 /* The canonical NaN of a result type. */
 uint64_t plumb_result_nan(plumb_mma_type d);
 

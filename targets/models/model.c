@@ -177,6 +177,10 @@ static uint64_t float_dot(const plumb_product *p, const plumb_unit *unit, plumb_
 static void float_tile(const plumb_product *p, unsigned m, unsigned n, unsigned k,
                        const uint64_t *a, const uint64_t *b, const uint64_t *c, uint64_t *d) {
   const plumb_unit *unit = p->model == PLUMB_MODEL_REFERENCE ? NULL : unit_of(p);
+  if (!unit && plumb_tile_quick(p, m, n, k, a, b, c, d)) {
+    for (size_t i = 0; p->satfinite && i < (size_t)m * n; i++) d[i] = to_finite(p->d, d[i]);
+    return;
+  }
   int fraction =
       plumb_mma_type_table[p->a].fraction_bits + plumb_mma_type_table[p->b].fraction_bits;
   size_t first = (side_bytes(m, k) + 15) / 16 * 16;
