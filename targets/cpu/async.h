@@ -61,8 +61,8 @@ struct plumb_async_op {
   uint8_t *data, *state;
   plumb_mark *marks;
   uint32_t mark_count, segment_count, segment_room;
-  plumb_mark few_marks[4]; /* of a copy of one row: its marks and its data need no more room */
-  uint8_t few_bytes[64];
+  plumb_mark few_marks[2]; /* of a copy of one row: its marks and its data need no more room */
+  uint8_t few_bytes[32];
   plumb_segment segments[];
 };
 

@@ -100,6 +100,17 @@ static unit unit_of(const plumb_block_run *br, const plumb_race_page *p, size_t 
   return u;
 }
 
+/* Whether all that touched these units was before the last meeting of the block's lanes: what
+ * most rows of a tile are. */
+static bool all_before_floor(const plumb_block_run *br, const plumb_race_page *p, size_t first,
+                             size_t count, bool write) {
+  const uint32_t floor = br->race->floor;
+  bool before = !p->write_block;
+  for (size_t i = first; i < first + count && before; i++)
+    before = time_of(low(p->write[i])) < floor && (!write || time_of(low(p->read[i])) < floor);
+  return before;
+}
+
 bool plumb_proxy_follows(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
                          uint64_t address, uint64_t size_bytes, unsigned how, bool generic) {
   bool write = how & PLUMB_TOUCH_WRITE, strong = how & PLUMB_TOUCH_STRONG;
@@ -109,6 +120,12 @@ bool plumb_proxy_follows(plumb_block_run *br, const plumb_strand *s, uint32_t la
     size_t offset, bytes;
     plumb_race_page *p = plumb_race_page_at(br, address + done, &offset, &bytes);
     unsigned step = p->by_byte ? 1 : 4;
+    uint64_t part = size_bytes - done < bytes - offset ? size_bytes - done : bytes - offset;
+    if (generic &&
+        all_before_floor(br, p, offset / step, (size_t)(part + step - 1) / step, write)) {
+      done += (part + step - 1) / step * step;
+      continue;
+    }
     for (; done < size_bytes && offset < bytes; done += step, offset += step) {
       unit u = unit_of(br, p, offset / step);
       bool both = strong && (low(u.write) & PLUMB_TAG_ATOMIC);

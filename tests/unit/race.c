@@ -185,7 +185,7 @@ static int model(const kernel *k, byte *bytes) {
                         (k->shared ? 0 : block * s->apart) + (unsigned)((int)turn * s->stride);
           for (unsigned n = 0; n < s->size; n++)
             if (touch(&bytes[at + n], s, l, k->shared ? 0 : block, instruction,
-                      n == 0 ? (uint8_t)(l / s->alike + 1) : 0))
+                      (uint8_t)(n == 0 ? l / s->alike + 1 : 0)))
               return s->line;
         }
         meet(bytes, s->inside);
