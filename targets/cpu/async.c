@@ -336,6 +336,18 @@ static void fill(const plumb_async_op *op, uint8_t *data, uint32_t size_bytes) {
   for (uint32_t i = 0; i + bytes <= size_bytes; i += bytes) memcpy(data + i, &nan, bytes);
 }
 
+/* To the nearest, ties to even; infinities and NaN stay. The PTX ISA names the element type
+ * and no rounding: this is what the hardware gives (triton-lang/triton, pull request 11751). */
+static void round_tf32(uint8_t *data, uint64_t size_bytes) {
+  for (uint64_t i = 0; i + 4 <= size_bytes; i += 4) {
+    uint32_t v;
+    memcpy(&v, data + i, 4);
+    if ((v & 0x7f800000u) == 0x7f800000u) continue;
+    v = (v + 0xfffu + (v >> 13 & 1)) & ~0x1fffu;
+    memcpy(data + i, &v, 4);
+  }
+}
+
 void plumb_async_read(plumb_async_op *op) {
   if (op->has_read) return;
   op_want_data(op, op->size_bytes);
@@ -354,6 +366,7 @@ void plumb_async_read(plumb_async_op *op) {
     }
     at += g->size_bytes;
   }
+  if (op->round_tf32) round_tf32(op->data, op->size_bytes);
   for (uint32_t i = 0; i < op->mark_count; i++)
     if (!op->marks[i].write) plumb_mark_remove(&op->marks[i]);
 }
@@ -378,12 +391,31 @@ static void reduce(const plumb_async_op *op, const plumb_place *to, const uint8_
   op->br->changes++;
 }
 
+/* A copy takes them along; of what was rounded or reduced in floats nothing is known. */
+static void follow_companions(plumb_async_op *op, const plumb_segment *g, const plumb_place *to,
+                              const uint8_t *data) {
+  plumb_place from;
+  bool copies = g->from && !op->reduce && place_again(op, g->from, g->size_bytes, &from);
+  bool reduces = op->reduce && plumb_dtype_is_float((plumb_dtype)op->type);
+  if (copies)
+    plumb_companion_move(op->br, op->lane, to, &from, g->size_bytes);
+  else
+    plumb_companion_drop(op->br, op->lane, to, g->size_bytes);
+  unsigned bytes = plumb_dtype_bytes((plumb_dtype)op->type);
+  for (uint32_t i = 0; (reduces || (copies && op->round_tf32)) && i < g->size_bytes; i += bytes) {
+    plumb_place element = *to;
+    element.address += i;
+    if (reduces || memcmp(from.data + i, data + i, bytes) != 0)
+      plumb_companion_forget(op->br, op->lane, &element, bytes);
+  }
+}
+
 static void write_segments(plumb_async_op *op) {
   uint64_t at = 0;
   unsigned how = PLUMB_TOUCH_WRITE | (op->reduce ? (unsigned)PLUMB_TOUCH_STRONG : 0u);
   for (uint32_t i = 0; i < op->segment_count; i++) {
     const plumb_segment *g = &op->segments[i];
-    plumb_place to, from;
+    plumb_place to;
     uint8_t *data = op->data + at, *state = op->state + at;
     at += g->size_bytes;
     if (!g->to || !place_again(op, g->to, g->size_bytes, &to)) continue;
@@ -392,12 +424,7 @@ static void write_segments(plumb_async_op *op) {
     else
       plumb_place_write(op->br, &to, op->lane, g->size_bytes, data, state);
     count_bytes(op->br, &to, g->size_bytes, true);
-    if (op->br->run->options.companions) {
-      if (g->from && !op->reduce && place_again(op, g->from, g->size_bytes, &from))
-        plumb_companion_move(op->br, op->lane, &to, &from, g->size_bytes);
-      else
-        plumb_companion_drop(op->br, op->lane, &to, g->size_bytes);
-    }
+    if (op->br->run->options.companions) follow_companions(op, g, &to, data);
     if (op->br->race && !op->own)
       plumb_proxy_stamp(op->br, op->agent, op->pc, g->to, g->size_bytes, how);
   }

@@ -52,6 +52,7 @@ struct plumb_async_op {
   uint8_t reduce;     /* 1 + plumb_atomic, 0: copies */
   uint8_t type;       /* of what is reduced, and of the fill */
   bool nan_fill;
+  bool round_tf32; /* f32 is rounded to tf32 on its way */
   uint64_t serial;
   uint64_t group;              /* of the lane; UINT64_MAX: it ends at an mbarrier */
   plumb_mbarrier_object *ends; /* in `owner`'s shared memory */

@@ -69,6 +69,9 @@ static bool check_map(const tensor_copy *t) {
   static const uint32_t span[PLUMB_SWIZZLE_COUNT] = {0, 32, 64, 128, 128, 128, 128};
   if (m->interleave) unsupported = "a tensor copy with an interleaved layout";
   if (!t->element_bytes) unsupported = "a tensor copy of sub-byte elements";
+  if (m->type == PLUMB_TENSORMAP_F32_FTZ || m->type == PLUMB_TENSORMAP_TF32_FTZ)
+    unsupported = "a tensor copy that flushes subnormals";
+  if (m->type == PLUMB_TENSORMAP_TF32 && !t->load) unsupported = "a tensor store of tf32";
   if (span[m->swizzle] && inner != span[m->swizzle])
     unsupported = "a tensor copy whose box is narrower than its swizzle";
   return !unsupported || plumb_unsupported_at(t->br, t->s->frame, t->s->pc, unsupported);
@@ -170,6 +173,7 @@ static bool set_type(tensor_copy *t, plumb_async_op *op) {
       PLUMB_F32, PLUMB_F64, PLUMB_BF16, PLUMB_F32, PLUMB_F32, PLUMB_F32};
   op->type = types[t->map.type];
   op->nan_fill = t->map.nan_fill;
+  op->round_tf32 = t->map.type == PLUMB_TENSORMAP_TF32;
   if (t->inst->sub < 2) return true;
   uint32_t atomic = t->inst->sub - 2u;
   bool is_signed = t->map.type == PLUMB_TENSORMAP_S32 || t->map.type == PLUMB_TENSORMAP_S64;

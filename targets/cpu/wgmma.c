@@ -116,6 +116,7 @@ typedef struct tile {
   uint64_t start, leading, stride; /* bytes */
   uint32_t width;                  /* 16 byte pieces of a row of the swizzle */
   uint32_t swizzle;
+  uint64_t pattern;                /* bytes from a multiple of 1024 to where the swizzle begins */
   bool major;                      /* M or N is adjacent, not K */
   uint32_t first, rows, row_bytes; /* row_bytes: of K */
   uint8_t *data;                   /* rows * row_bytes, or as it lies: K by rows of 2 bytes */
@@ -135,21 +136,19 @@ typedef struct task {
 } task;
 
 /* 9.7.15.5.1.2.2: bits 0-13 address, 16-29 leading and 32-45 stride byte offset, all in units
- * of 16 bytes; 49-51 base offset; 62-63 swizzle. */
-static bool describe(const task *t, uint64_t descriptor, bool major, tile *out) {
+ * of 16 bytes; 49-51 base offset, the line of 128 bytes in 1024 where the swizzle's pattern
+ * begins; 62-63 swizzle. */
+static void describe(uint64_t descriptor, bool major, tile *out) {
   static const uint8_t widths[] = {1, 8, 4, 2};
   static const uint8_t swizzles[] = {PLUMB_SWIZZLE_NONE, PLUMB_SWIZZLE_128B, PLUMB_SWIZZLE_64B,
                                      PLUMB_SWIZZLE_32B};
-  if (descriptor >> 49 & 7)
-    return plumb_unsupported_at(t->br, t->s->frame, t->s->pc,
-                                "a matrix descriptor with a base offset");
   out->start = (descriptor & 0x3fff) << 4;
   out->leading = (descriptor >> 16 & 0x3fff) << 4;
   out->stride = (descriptor >> 32 & 0x3fff) << 4;
   out->width = widths[descriptor >> 62];
   out->swizzle = swizzles[descriptor >> 62];
+  out->pattern = (descriptor >> 49 & 7) << 7;
   out->major = major;
-  return true;
 }
 
 /* Piece `c` of 16 bytes of row `r`; if `major`, row r is one k and c counts along M or N. */
@@ -161,7 +160,9 @@ static uint64_t piece_address(const tile *m, uint32_t r, uint32_t c) {
              : c % m->width * 16 + c / m->width * m->leading + r % 8 * pitch + r / 8 * m->stride;
   else
     at = r % 8 * pitch + r / 8 * m->stride + c * (m->width == 1 ? m->leading : 16);
-  return plumb_swizzle(m->swizzle, m->start + at) + plumb_window_base(PLUMB_WINDOW_SHARED);
+  at += m->start;
+  uint64_t line = at - m->pattern;
+  return (at ^ line ^ plumb_swizzle(m->swizzle, line)) + plumb_window_base(PLUMB_WINDOW_SHARED);
 }
 
 /* The companion of an element in shared memory. */
@@ -497,7 +498,7 @@ static bool issue(task *t, const plumb_product *product) {
   uint32_t bits_a = plumb_mma_type_table[w->a].bits, bits_b = plumb_mma_type_table[w->b].bits;
   tile a = {.rows = WARP_ROWS, .row_bytes = stored(w) * bits_a / 8, .type = w->a};
   tile b = {.rows = w->n, .row_bytes = w->k * bits_b / 8, .type = w->b};
-  uint64_t scale = 0, descriptor;
+  uint64_t scale = 0, descriptor = 0;
   plumb_reg scale_reg = plumb_inst_operands(t->s->frame->fn, t->inst)[0];
   if (!uniform(t, scale_reg, 1, &scale) || !check_registers(t)) return false;
   uint8_t *room = take((size_t)a.rows * a.row_bytes + (size_t)b.rows * b.row_bytes +
@@ -520,11 +521,13 @@ static bool issue(task *t, const plumb_product *product) {
     gather_a(t, &a);
   } else {
     a.first = t->warp % 4 * WARP_ROWS;
-    ok = uniform(t, t->a[0], 8, &descriptor) && describe(t, descriptor, w->a_column, &a) &&
-         read_tile(t, &a);
+    ok = uniform(t, t->a[0], 8, &descriptor);
+    describe(descriptor, w->a_column, &a);
+    ok = ok && read_tile(t, &a);
   }
-  ok = ok && uniform(t, t->b[0], 8, &descriptor) && describe(t, descriptor, w->b_row, &b) &&
-       read_tile(t, &b);
+  ok = ok && uniform(t, t->b[0], 8, &descriptor);
+  describe(descriptor, w->b_row, &b);
+  ok = ok && read_tile(t, &b);
   if (!ok) {
     plumb_async_drop(t->op);
   } else if ((ok = plumb_async_start(br, t->s, t->op))) {

@@ -1,4 +1,6 @@
 /* Tensor copies through PTX: boxes, swizzles, fills, im2col, stores and reductions. */
+#include <math.h>
+
 #include "tests/unit/async_run.h"
 
 /* The box goes to out[0 .. 255]. */
@@ -176,6 +178,36 @@ static uint32_t kept_maximum(uint32_t i, uint32_t before) {
   uint32_t v = stored(i, before);
   return v > before ? v : before;
 }
+/* Lane t makes words t and t + 128 of the tensor: across a power of two with ties, and to
+ * where they overflow (lanes below 64) or are NaN. */
+static const char rounded[] = KERNEL("", TILE("1024"),
+         INIT("1") "mul.lo.u32 %r5, %r1, 1024; add.u32 %r5, %r5, 0x3f7ff000;\n"
+                   "mul.lo.u32 %r6, %r1, 32; add.u32 %r6, %r6, 0xff7fee00; add.u32 %r7, %r1, "
+                   "0x7f812345; setp.lt.u32 %p2, %r1, 64; selp.b32 %r6, %r6, %r7, %p2;\n"
+                   "mul.wide.u32 %rd10, %r1, 4; add.u64 %rd10, %rd10, %rd1; st.global.u32 "
+                   "[%rd10], %r5; st.global.u32 [%rd10+512], %r6;\n"
+                   "fence.proxy.async; bar.sync 0;\n"
+                   "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 1024;\n"
+                   "mov.u32 %r6, tile; mov.u32 %r7, bar;\n"
+                   "@%p1 cp.async.bulk.tensor.1d." LOAD
+                   ".mbarrier::complete_tx::bytes [%r6], [%rd3, {0}], [%r7];\n" WAIT("1", "0") BOX_OUT);
+static uint32_t is_rounded(uint32_t i, uint32_t before) {
+  uint32_t t = i % 128, bits = i < 128 ? 0x3f7ff000u + t * 1024 : 0xff7fee00u + t * 32;
+  if (i >= 256) return before;
+  if (i >= 192) return 0x7f812345u + t;
+  float x;
+  int exponent;
+  memcpy(&x, &bits, 4);
+  double m = frexp(x, &exponent);
+  x = (float)ldexp(rint(ldexp(m, 11)), exponent - 11);
+  memcpy(&bits, &x, 4);
+  return bits;
+}
+static void with_tf32(plumb_tensormap *m, uint64_t out) {
+  with_1d(m, out);
+  m->type = PLUMB_TENSORMAP_TF32;
+}
+
 /* The map is copied to shared memory and turned into to_out's. */
 static const char tensor_replace[] = KERNEL(
     "", TILE("1024") ".shared .align 128 .b8 own[128];",
@@ -204,6 +236,7 @@ static const row rows[] = {
     {"element strides", tile_2d, 1, 128, is_strided, NULL, PLUMB_TRAP_NONE, with_strides},
     {"tile 1d", tile_1d, 1, 128, is_line, NULL, PLUMB_TRAP_NONE, with_1d},
     {"tile 5d", tile_5d, 1, 128, is_5d, NULL, PLUMB_TRAP_NONE, with_5d},
+    {"rounding to tf32", rounded, 1, 128, is_rounded, NULL, PLUMB_TRAP_NONE, with_tf32},
     {"im2col", columns, 1, 128, is_column, NULL, PLUMB_TRAP_NONE, with_columns},
     {"fewer bytes expected than come", tile_short, 1, 128, NULL, NULL, PLUMB_TRAP_DEADLOCK, NULL},
     {"dimensions differ", tile_dims, 1, 128, NULL, NULL, PLUMB_TRAP_TENSORMAP, NULL},
