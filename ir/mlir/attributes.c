@@ -105,6 +105,11 @@ const char *plumb_mlir_attribute_text(plumb_mlir_decoder *d, MlirOperation op, c
   return plumb_mlir_print_attribute(d, attribute);
 }
 
+const char *plumb_mlir_attribute_word(plumb_mlir_decoder *d, MlirOperation op, const char *name) {
+  const char *text = plumb_mlir_attribute_text(d, op, name), *open = strrchr(text, '<');
+  return open ? plumb_arena_copy_text(d->arena, open + 1, strcspn(open + 1, ">")) : "";
+}
+
 static bool is_word(char c) {
   return isalnum((unsigned char)c) || c == '_';
 }

@@ -148,6 +148,8 @@ bool plumb_mlir_attribute_ints(plumb_mlir_decoder *d, MlirOperation op, const ch
 /* The attribute as MLIR prints it, in the arena ("" when absent): for enum attributes of
  * dialects, which the C API cannot read. */
 const char *plumb_mlir_attribute_text(plumb_mlir_decoder *d, MlirOperation op, const char *name);
+/* The last word in angle brackets of it: "row" of #nvvm.mma_layout<row>; "" when absent. */
+const char *plumb_mlir_attribute_word(plumb_mlir_decoder *d, MlirOperation op, const char *name);
 const char *plumb_mlir_print_attribute(plumb_mlir_decoder *d, MlirAttribute attribute);
 const char *plumb_mlir_print_type(plumb_mlir_decoder *d, MlirType type);
 /* Word is in the text as a whole word ("contract" in "#arith.fastmath<nnan,contract>"). */
@@ -437,6 +439,7 @@ extern const plumb_mlir_op plumb_mlir_ops_builtin[], plumb_mlir_ops_func[], plum
     plumb_mlir_ops_memref[], plumb_mlir_ops_memref_view[], plumb_mlir_ops_gpu[],
     plumb_mlir_ops_gpu_lane[], plumb_mlir_ops_index[], plumb_mlir_ops_ub[], plumb_mlir_ops_linalg[],
     plumb_mlir_ops_tensor[], plumb_mlir_ops_bufferization[], plumb_mlir_ops_vector[],
-    plumb_mlir_ops_llvm[], plumb_mlir_ops_nvvm[], plumb_mlir_ops_nvvm_async[];
+    plumb_mlir_ops_llvm[], plumb_mlir_ops_nvvm[], plumb_mlir_ops_nvvm_async[],
+    plumb_mlir_ops_nvvm_matrix[];
 
 #endif

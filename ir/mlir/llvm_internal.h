@@ -54,6 +54,10 @@ bool plumb_mlir_llvm_known_call(plumb_mlir_decoder *d, MlirOperation op, const c
 /* One NVVM intrinsic by its name ("llvm.nvvm.barrier0"): defines the results of `op`, whose
  * operands from 0 on are the arguments. False with d->why NULL: not known. */
 bool plumb_mlir_nvvm_intrinsic(plumb_mlir_decoder *d, MlirOperation op, const char *name);
+/* An intrinsic that stands for one PTX instruction (plumb_ptx_of_intrinsic). */
+bool plumb_mlir_nvvm_ptx(plumb_mlir_decoder *d, MlirOperation op, const char *name);
+/* The attribute `shape` as PTX has it, "m16n8k16". */
+const char *plumb_mlir_nvvm_shape(plumb_mlir_decoder *d, MlirOperation op);
 /* Inline assembly: results of `op` are the outputs, its operands the inputs. */
 bool plumb_mlir_inline_asm(plumb_mlir_decoder *d, MlirOperation op, MlirStringRef text,
                            MlirStringRef constraints);

@@ -427,7 +427,8 @@ bool plumb_mlir_nvvm_intrinsic(plumb_mlir_decoder *d, MlirOperation op, const ch
   if (!strcmp(name, "membar.gl")) return build_fence(d, (uint32_t)PLUMB_FLAG_SCOPE_GPU), true;
   if (!strcmp(name, "membar.sys")) return build_fence(d, 0), true;
   const plumb_mlir_op *row = find_by_suffix(name);
-  return row && row->decode(d, op, row);
+  if (row) return row->decode(d, op, row);
+  return plumb_mlir_nvvm_ptx(d, op, name - strlen("llvm.nvvm."));
 }
 
 /* --- inline PTX --- */

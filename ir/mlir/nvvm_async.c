@@ -1,6 +1,5 @@
 /* Asynchronous operations of the nvvm dialect (NVVMOps.td of LLVM 22), each as the PTX
  * instruction that its description names. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ir/mlir/llvm_internal.h"
@@ -321,24 +320,11 @@ static bool decode_mapa(plumb_mlir_decoder *d, MlirOperation op, const plumb_mli
 
 /* --- wgmma.mma_async --- */
 
-/* The word between `<` and `>` of an enum attribute. */
-static char *word_of(plumb_mlir_decoder *d, MlirOperation op, const char *name) {
-  const char *text = plumb_mlir_attribute_text(d, op, name), *open = strrchr(text, '<');
-  size_t n = open ? strcspn(open + 1, ">") : 0;
-  return plumb_arena_copy_text(d->arena, open ? open + 1 : "", n);
-}
-
-static long number_after(const char *text, const char *what) {
-  const char *at = strstr(text, what);
-  return at ? strtol(at + strlen(what), NULL, 10) : 0;
-}
-
 static bool decode_wgmma(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
-  const char *shape = plumb_mlir_attribute_text(d, op, "shape");
-  long n = number_after(shape, "n = "), k = number_after(shape, "k = ");
-  const char *a = word_of(d, op, "typeA"), *b = word_of(d, op, "typeB");
-  const char *to = word_of(d, op, "typeD");
+  const char *a = plumb_mlir_attribute_word(d, op, "typeA"),
+             *b = plumb_mlir_attribute_word(d, op, "typeB");
+  const char *to = plumb_mlir_attribute_word(d, op, "typeD");
   plumb_mlir_run inouts = plumb_mlir_operand(d, op, 0);
   if (inouts.count > 128 || !inouts.count) return false;
   plumb_text text = plumb_text_create(d->arena), constraints = plumb_text_create(d->arena);
@@ -348,8 +334,8 @@ static bool decode_wgmma(plumb_mlir_decoder *d, MlirOperation op, const plumb_ml
   plumb_text_printf(
       &text,
       "{ .reg .pred p; setp.ne.b32 p, %d, 0; "
-      "wgmma.mma_async.sync.aligned.m64n%ldk%ld%s.%s.%s.%s%s {",
-      strcmp(word_of(d, op, "scaleD"), "zero") != 0, n, k,
+      "wgmma.mma_async.sync.aligned.%s%s.%s.%s.%s%s {",
+      strcmp(plumb_mlir_attribute_word(d, op, "scaleD"), "zero") != 0, plumb_mlir_nvvm_shape(d, op),
       strstr(plumb_mlir_attribute_text(d, op, "satfinite"), "satfinite") ? ".satfinite" : "", to, a,
       b, strcmp(a, "b1") == 0 ? ".and.popc" : "");
   for (size_t i = 0; i < count; i++) {
@@ -366,12 +352,14 @@ static bool decode_wgmma(plumb_mlir_decoder *d, MlirOperation op, const plumb_ml
   plumb_text_printf(&text, "}, $%zu, $%zu, p", 2 * count, 2 * count + 1);
   bool is_int = strcmp(to, "s32") == 0;
   if (!is_int)
-    plumb_text_printf(&text, ", %d, %d", strcmp(word_of(d, op, "scaleA"), "neg") ? 1 : -1,
-                      strcmp(word_of(d, op, "scaleB"), "neg") ? 1 : -1);
+    plumb_text_printf(&text, ", %d, %d",
+                      strcmp(plumb_mlir_attribute_word(d, op, "scaleA"), "neg") ? 1 : -1,
+                      strcmp(plumb_mlir_attribute_word(d, op, "scaleB"), "neg") ? 1 : -1);
   /* A is K-major in rows, B in columns. */
   if (strcmp(a, "f16") == 0 || strcmp(a, "bf16") == 0)
-    plumb_text_printf(&text, ", %d, %d", strcmp(word_of(d, op, "layoutA"), "row") != 0,
-                      strcmp(word_of(d, op, "layoutB"), "col") != 0);
+    plumb_text_printf(&text, ", %d, %d",
+                      strcmp(plumb_mlir_attribute_word(d, op, "layoutA"), "row") != 0,
+                      strcmp(plumb_mlir_attribute_word(d, op, "layoutB"), "col") != 0);
   plumb_text_printf(&text, "; }");
   plumb_ptx_asm piece = {.b = &d->b,
                          .path = d->program->name,

@@ -57,6 +57,18 @@ typedef struct plumb_ptx_intrinsic {
 bool plumb_ptx_of_intrinsic(plumb_arena *arena, const char *name, const int64_t *constants,
                             size_t count, plumb_ptx_intrinsic *out);
 
+/* Registers of one argument: one, or two of 16 bits. */
+typedef struct plumb_ptx_run {
+  const plumb_reg *regs;
+  size_t count;
+} plumb_ptx_run;
+
+/* Builds a call of such an intrinsic where `b` stands. types, results: of each register of the
+ * call's value. False: no such intrinsic, or arguments and results that do not fit it. */
+bool plumb_ptx_build_intrinsic(plumb_builder *b, const char *path, const char *name,
+                               const plumb_ptx_run *args, size_t arg_count,
+                               const plumb_dtype *types, size_t count, plumb_reg *results);
+
 /* One row for each instruction of the PTX ISA; static storage. */
 typedef struct plumb_ptx_op {
   const char *mnemonic;
