@@ -9,6 +9,10 @@ static plumb_reg result_reg(ptx_decoder *d, const ptx_operand *results) {
   return s && s->kind == PTX_SYMBOL_REG ? s->reg : PLUMB_NO_REG;
 }
 
+static bool holds(ptx_decoder *d, plumb_reg r, unsigned bytes) {
+  return r != PLUMB_NO_REG && plumb_dtype_bytes(plumb_reg_type(d->f, r)) == bytes;
+}
+
 /* Operations that are an instruction of the program and no MATH function. */
 typedef struct direct {
   const char *name;
@@ -35,7 +39,8 @@ static bool libdevice(ptx_decoder *d, const char *name, const ptx_operand *resul
   char stem[32];
   size_t n = strlen(name += strlen("__nv_"));
   plumb_reg r = result_reg(d, results);
-  if (n >= sizeof stem || r == PLUMB_NO_REG || !args || !args->count || args->count > 3)
+  if (n >= sizeof stem || (!holds(d, r, 4) && !holds(d, r, 8)) || !args || !args->count ||
+      args->count > 3)
     return false;
   plumb_dtype t = plumb_dtype_bytes(plumb_reg_type(d->f, r)) == 4 ? PLUMB_F32 : PLUMB_F64;
   strcpy(stem, name);
@@ -70,13 +75,14 @@ bool ptx_known_function(ptx_decoder *d, const char *name, const ptx_operand *res
   *out_ok = true;
   if (strncmp(name, "__nv_", 5) == 0) {
     *out_ok = libdevice(d, name, results, args);
-  } else if (strcmp(name, "malloc") == 0 && r != PLUMB_NO_REG && args && args->count == 1) {
+  } else if (strcmp(name, "malloc") == 0 && holds(d, r, 8) && args && args->count == 1) {
     plumb_reg bytes = ptx_value(d, &args->items[0], PLUMB_I64);
     ptx_build(d, PLUMB_OP_ALLOC, PLUMB_I64, r, &bytes, 1)->imm = 16;
   } else if (strcmp(name, "free") == 0 && args && args->count == 1) {
     plumb_reg address = ptx_value(d, &args->items[0], PLUMB_I64);
     plumb_build(&d->b, PLUMB_OP_FREE, PLUMB_I64, NULL, 0, &address, 1);
-  } else if (strcmp(name, "vprintf") == 0 && args && args->count == 2) {
+  } else if (strcmp(name, "vprintf") == 0 && args && args->count == 2 &&
+             (r == PLUMB_NO_REG || holds(d, r, 4))) {
     /* format and argument buffer, generic addresses (CUDA C++ Programming Guide 10.37) */
     plumb_reg v[2] = {ptx_value(d, &args->items[0], PLUMB_I64),
                       ptx_value(d, &args->items[1], PLUMB_I64)};

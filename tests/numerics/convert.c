@@ -23,25 +23,6 @@ static void put(plumb_dtype t, size_t i, uint64_t bits) {
   memcpy(source + i * plumb_dtype_bytes(t), &bits, plumb_dtype_bytes(t));
 }
 
-/* Clamped integer, NaN as PTX says (ptx.md 1). */
-static uint64_t expected_int(plumb_dtype to, plumb_dtype from, const mpfr_t x, plumb_round round,
-                             bool is_signed) {
-  unsigned width = plumb_dtype_table[to].bits;
-  uint64_t mask = width == 64 ? UINT64_MAX : (1ull << width) - 1;
-  if (mpfr_nan_p(x)) return from == PLUMB_F64 || width == 64 ? 1ull << (width - 1) : 0;
-  oracle_scratch(k, 128);
-  oracle_scratch(low, 128);
-  oracle_scratch(high, 128);
-  oracle_integer(k, x, round);
-  mpfr_set_si_2exp(low, is_signed ? -1 : 0, width - 1, MPFR_RNDN);
-  mpfr_set_ui_2exp(high, 1, is_signed ? width - 1 : width, MPFR_RNDN);
-  mpfr_sub_ui(high, high, 1, MPFR_RNDN);
-  if (mpfr_cmp(k, low) < 0) mpfr_set(k, low, MPFR_RNDN);
-  if (mpfr_cmp(k, high) > 0) mpfr_set(k, high, MPFR_RNDN);
-  uint64_t r = mpfr_sgn(k) < 0 ? (uint64_t)mpfr_get_sj(k, MPFR_RNDN) : mpfr_get_uj(k, MPFR_RNDN);
-  return r & mask;
-}
-
 static void compare(plumb_dtype to, plumb_dtype from, plumb_round round, uint32_t flags,
                     size_t count) {
   plumb_inst inst;
@@ -58,7 +39,7 @@ static void compare(plumb_dtype to, plumb_dtype from, plumb_round round, uint32_
     if (plumb_dtype_is_float(to))
       wanted = oracle_pack(to, x, round, (flags & PLUMB_FLAG_SATFINITE) != 0);
     else
-      wanted = expected_int(to, from, x, round, (flags & PLUMB_FLAG_DST_SIGNED) != 0);
+      wanted = oracle_to_int(to, from, x, round, (flags & PLUMB_FLAG_DST_SIGNED) != 0);
     if (to == PLUMB_F64 && mpfr_nan_p(x)) wanted = actual = oracle_is_nan(to, actual);
     if (actual != wanted || i == 0)
       CHECK(actual == wanted, "%s to %s round %s flags %x: %llx gives %llx, not %llx",

@@ -120,6 +120,25 @@ static inline uint64_t oracle_pack(plumb_dtype t, const mpfr_t x, plumb_round ro
   return (sign | r) << low;
 }
 
+/* Clamped integer, NaN as PTX says (ptx.md 1). */
+static inline uint64_t oracle_to_int(plumb_dtype to, plumb_dtype from, const mpfr_t x,
+                                     plumb_round round, bool is_signed) {
+  unsigned width = plumb_dtype_table[to].bits;
+  uint64_t mask = width == 64 ? UINT64_MAX : (1ull << width) - 1;
+  if (mpfr_nan_p(x)) return from == PLUMB_F64 || width == 64 ? 1ull << (width - 1) : 0;
+  oracle_scratch(k, 128);
+  oracle_scratch(low, 128);
+  oracle_scratch(high, 128);
+  oracle_integer(k, x, round);
+  mpfr_set_si_2exp(low, is_signed ? -1 : 0, width - 1, MPFR_RNDN);
+  mpfr_set_ui_2exp(high, 1, is_signed ? width - 1 : width, MPFR_RNDN);
+  mpfr_sub_ui(high, high, 1, MPFR_RNDN);
+  if (mpfr_cmp(k, low) < 0) mpfr_set(k, low, MPFR_RNDN);
+  if (mpfr_cmp(k, high) > 0) mpfr_set(k, high, MPFR_RNDN);
+  uint64_t r = mpfr_sgn(k) < 0 ? (uint64_t)mpfr_get_sj(k, MPFR_RNDN) : mpfr_get_uj(k, MPFR_RNDN);
+  return r & mask;
+}
+
 /* The value of an element; integers as is_signed says. */
 static inline void oracle_unpack(mpfr_t x, plumb_dtype t, uint64_t bits, bool is_signed) {
   const plumb_dtype_info *info = &plumb_dtype_table[t];

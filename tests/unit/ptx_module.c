@@ -87,6 +87,10 @@ static const row rows[] = {
      "`x` is declared twice in one scope"},
     {"an address of nothing", HEAD ".global .u64 p = v;\n" KERNEL("mov.u32 %r1, 0;"), NULL, 0,
      "`p`: its initialiser holds the address of `v`, which is not declared"},
+    {"a result of another size",
+     HEAD ".extern .func (.param .b32 y) vprintf(.param .b64 a, .param .b64 b);\n" KERNEL(
+         "{ .param .pred y; .param .b64 a; st.param.b64 [a], %d1; call (y), vprintf, (a, a); }"),
+     NULL, 0, "call (y), vprintf"},
     {"unknown suffixes are not dropped", HEAD KERNEL("mov.u32 %r2, 1; add.odd.u32 %r1, %r2, %r2;"),
      NULL, 0, "PTX line 7: add.odd.u32 %r1, %r2, %r2"},
 };
