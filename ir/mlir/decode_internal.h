@@ -96,6 +96,9 @@ bool plumb_mlir_flatten(plumb_mlir_decoder *d, MlirType type, plumb_mlir_flat *o
 bool plumb_mlir_scalar_type(MlirType type, plumb_dtype *out_dtype, int *out_bits);
 /* Element type of a vector, tensor or memref; any other type itself. */
 MlirType plumb_mlir_element_type(MlirType type);
+/* Registers of a lane's part of "!gpu.mma_matrix<...>"; false for any other text
+ * (gpu_matrix.c). */
+bool plumb_mlir_mma_matrix(const char *text, plumb_dtype *out_type, size_t *out_count);
 /* How a memref's (or tensor's) element lies in memory: `count` consecutive elements of
  * `dtype`, `bytes` apart from the next (a vector element: its size rounded up to a power
  * of two, as LLVM lays it out). */
@@ -440,6 +443,6 @@ extern const plumb_mlir_op plumb_mlir_ops_builtin[], plumb_mlir_ops_func[], plum
     plumb_mlir_ops_gpu_lane[], plumb_mlir_ops_index[], plumb_mlir_ops_ub[], plumb_mlir_ops_linalg[],
     plumb_mlir_ops_tensor[], plumb_mlir_ops_bufferization[], plumb_mlir_ops_vector[],
     plumb_mlir_ops_llvm[], plumb_mlir_ops_nvvm[], plumb_mlir_ops_nvvm_async[],
-    plumb_mlir_ops_nvvm_matrix[];
+    plumb_mlir_ops_nvvm_matrix[], plumb_mlir_ops_gpu_matrix[];
 
 #endif

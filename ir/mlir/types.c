@@ -111,6 +111,10 @@ static bool flatten_text(flat_list *list, MlirType type) {
   if (strncmp(text, "!llvm.void", 10) == 0 || strncmp(text, "!gpu.async.token", 16) == 0 ||
       strncmp(text, "!llvm.token", 11) == 0 || strncmp(text, "!llvm.metadata", 14) == 0)
     return true;
+  plumb_dtype dtype;
+  size_t count;
+  if (plumb_mlir_mma_matrix(text, &dtype, &count))
+    return push(list, dtype, plumb_dtype_table[dtype].bits, count);
   return plumb_mlir_reject(list->d, "type %s", text);
 }
 
