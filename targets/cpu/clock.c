@@ -191,23 +191,23 @@ static uint32_t known_of_lane(const plumb_block_run *br, uint32_t lane, uint64_t
   return time;
 }
 
-bool plumb_clock_ordered(const plumb_block_run *br, uint32_t lane, uint64_t block, uint32_t tag) {
-  uint32_t time = tag & PLUMB_TAG_TIME, who = tag >> PLUMB_TAG_TIME_BITS & 0x7ff;
-  uint32_t from = who, to = who + 1;
-  if (who == PLUMB_WHO_MANY)
-    from = 0, to = br->lanes;
-  else if (who >= PLUMB_WHO_AGENT)
-    to = who + 1;
-  else if (who >= PLUMB_WHO_WARP) {
-    from = (who - PLUMB_WHO_WARP) * PLUMB_WARP_LANES;
-    to = from + PLUMB_WARP_LANES;
-  }
-  if (block == br->index && time < br->race->floor) return true;
-  for (uint32_t k = from; k < to; k++) {
-    if (block == br->index && k == lane) continue;
-    if (time >= known_of_lane(br, lane, block, k)) return false;
-  }
-  return true;
+typedef struct seen_by {
+  const plumb_block_run *br;
+  uint32_t lane;
+  uint64_t block;
+} seen_by;
+
+static bool is_unseen(const void *context, uint32_t who, uint32_t time) {
+  const seen_by *c = context;
+  if (c->block == c->br->index && who == c->lane) return false;
+  return time >= known_of_lane(c->br, c->lane, c->block, who);
+}
+
+bool plumb_clock_ordered(const plumb_block_run *br, uint32_t lane, uint64_t block, uint32_t tag,
+                         const plumb_party *party) {
+  seen_by context = {br, lane, block};
+  if (block == br->index && time_of(tag) < br->race->floor) return true;
+  return !plumb_party_any(br, tag, party, is_unseen, &context);
 }
 
 /* All that a lane knows, its own past included, into `out`. */

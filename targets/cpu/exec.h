@@ -125,9 +125,11 @@ typedef struct plumb_strand {
 typedef struct plumb_race_page {
   uint64_t key; /* address / PLUMB_RACE_PAGE_BYTES + 1; 0: free */
   bool by_byte;
+  size_t words;
   uint32_t groups; /* bit g: something in words [16 g, 16 g + 16) was touched (global) */
   uint64_t *write, *read;
-  uint32_t *write_block, *read_block; /* ordered grids: 1 + linear block, 0 none */
+  uint32_t *write_block, *read_block;      /* ordered grids: 1 + linear block, 0 none */
+  struct plumb_party **writers, **readers; /* who, where a tag says several (party.c); or NULL */
 } plumb_race_page;
 
 typedef struct plumb_race plumb_race;       /* race.c */
@@ -214,12 +216,13 @@ struct plumb_grid {
   bool ordered;             /* blocks are interleaved on one thread */
   bool sequential;          /* blocks run on one thread, one after another */
   bool races;
-  bool async;                        /* asynchronous copies or mbarriers occur */
-  uint32_t cluster[3];               /* blocks of a cluster */
-  uint32_t cluster_blocks;           /* their product */
-  bool fences;                       /* fences, acquire or release occur: keep clocks */
-  uint64_t next_block;               /* atomic */
-  uint64_t trap_block;               /* atomic: the lowest that trapped, UINT64_MAX none */
+  bool async;              /* asynchronous copies or mbarriers occur */
+  uint32_t cluster[3];     /* blocks of a cluster */
+  uint32_t cluster_blocks; /* their product */
+  bool fences;             /* fences, acquire or release occur: keep clocks */
+  bool parts;          /* lanes may be ordered one by one: by mbarriers, or barriers of a part */
+  uint64_t next_block; /* atomic */
+  uint64_t trap_block; /* atomic: the lowest that trapped, UINT64_MAX none */
   struct plumb_intervals *intervals; /* global accesses of finished blocks (race.c) */
   struct plumb_online *online;       /* ordered: tags of global memory (race.c) */
 };

@@ -19,9 +19,21 @@ typedef struct uses {
   const plumb_program *program;
   bool *functions; /* reached */
   bool *globals;   /* shared ones whose address is taken */
-  bool ordered, sequential, fences, async;
+  uint32_t lanes;  /* a block */
+  bool ordered, sequential, fences, async, parts;
   bool more; /* it does more than read and write memory */
 } uses;
+
+/* Whether lanes may meet here that are not all of the block or of their warp. */
+static bool meets_in_part(const uses *u, const plumb_function *fn, const plumb_inst *inst) {
+  bool barrier = inst->op == PLUMB_OP_BARRIER;
+  if (barrier && inst->operands < 2) return false;
+  plumb_reg r = plumb_inst_operands(fn, inst)[barrier];
+  if (!plumb_reg_is_const(r)) return true;
+  uint32_t v = (uint32_t)u->program->consts[plumb_reg_const_index(r)].bits;
+  if (!barrier) return v != UINT32_MAX;
+  return inst->sub == PLUMB_BARRIER_ARRIVE || (v && v < u->lanes);
+}
 
 static void scan(uses *u, const plumb_function *fn) {
   if (u->functions[fn->index]) return;
@@ -30,6 +42,7 @@ static void scan(uses *u, const plumb_function *fn) {
   const uint32_t order = PLUMB_FLAG_ACQUIRE | PLUMB_FLAG_RELEASE | PLUMB_FLAG_SEQ_CST;
   for (size_t i = 0; i < fn->inst_count; i++) {
     const plumb_inst *inst = &fn->insts[i];
+    bool publishes;
     switch (inst->op) {
       case PLUMB_OP_ADDRESS:
         u->globals[inst->imm] = true;
@@ -42,28 +55,38 @@ static void scan(uses *u, const plumb_function *fn) {
           if (u->program->functions[f]->kind == PLUMB_DEVICE) scan(u, u->program->functions[f]);
         break;
       case PLUMB_OP_FENCE:
-        u->fences = true;
+        u->fences = u->parts = true;
         break;
-      case PLUMB_OP_CP_ASYNC:
+      case PLUMB_OP_BARRIER:
+      case PLUMB_OP_WARP_SYNC:
+        u->parts |= meets_in_part(u, fn, inst);
+        break;
+      case PLUMB_OP_CP_ASYNC: /* a lane waits for its own: that orders no other */
+      case PLUMB_OP_ASYNC_GROUP:
+        u->fences = u->async = true;
+        break;
       case PLUMB_OP_BULK_COPY:
       case PLUMB_OP_TENSOR_COPY:
       case PLUMB_OP_STORE_ASYNC:
-      case PLUMB_OP_ASYNC_GROUP:
       case PLUMB_OP_MBARRIER:
       case PLUMB_OP_TENSORMAP_REPLACE:
       case PLUMB_OP_CLUSTER_BARRIER:
       case PLUMB_OP_WGMMA:
       case PLUMB_OP_WGMMA_GROUP:
-        u->fences = u->async = true;
+        u->fences = u->async = u->parts = true;
         u->sequential |= inst->op == PLUMB_OP_BULK_COPY && inst->sub;
         u->sequential |= inst->op == PLUMB_OP_TENSOR_COPY && inst->sub > 1;
         break;
       case PLUMB_OP_LOAD:
       case PLUMB_OP_STORE:
-        u->fences |= (inst->flags & order) != 0;
+        publishes = (inst->flags & order) != 0;
+        u->fences |= publishes;
+        u->parts |= publishes;
         break;
       case PLUMB_OP_ATOMIC:
-        u->fences |= (inst->flags & order) != 0 && !(inst->flags & PLUMB_FLAG_SEQ_CST);
+        publishes = (inst->flags & order) != 0 && !(inst->flags & PLUMB_FLAG_SEQ_CST);
+        u->fences |= publishes;
+        u->parts |= publishes;
         /* The order of floating sums shows in the result, so it has to be one order. */
         u->sequential |= inst->space != PLUMB_SPACE_SHARED;
         break;
@@ -359,7 +382,7 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
     thread[2 * g.lanes + l] = l / launch->block[0] / launch->block[1];
   }
   for (uint32_t i = 0; i < 3; i++) g.thread[i] = thread + i * g.lanes;
-  uses u = {.program = p};
+  uses u = {.program = p, .lanes = g.lanes};
   u.functions = calloc(p->function_count + 1, sizeof(bool));
   u.globals = calloc(p->global_count + 1, sizeof(bool));
   if (!u.functions || !u.globals) abort();
@@ -371,6 +394,7 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
   if (status == PLUMB_OK && (u.more || !plumb_recall_replay(&g, &look))) {
     g.fences = u.fences;
     g.async = u.async || g.cluster_blocks > 1;
+    g.parts = u.parts || g.cluster_blocks > 1;
     u.ordered |= g.cluster_blocks > 1;
     g.ordered = u.ordered && g.block_count > 1;
     g.sequential = u.sequential || u.ordered || run->options.companions;

@@ -60,7 +60,7 @@ plumb_mbarrier_object *plumb_mbarrier_find(plumb_block_run *br, const plumb_stra
     return NULL;
   }
   bool own = m->init_block == br->index && who_of(m->init_tag) == lane;
-  if (br->race && !own && !plumb_clock_ordered(br, lane, m->init_block, m->init_tag)) {
+  if (br->race && !own && !plumb_clock_ordered(br, lane, m->init_block, m->init_tag, NULL)) {
     plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
                   "the use of the mbarrier by lane %u and its initialisation by lane %u are not "
                   "ordered",

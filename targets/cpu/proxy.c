@@ -34,27 +34,28 @@ void plumb_proxy_fence(plumb_block_run *br, const plumb_lanes *on, plumb_space s
   }
 }
 
+typedef struct told_to {
+  const plumb_block_run *br;
+  uint32_t lane;
+  uint64_t block, proxy;
+} told_to;
+
+static bool is_untold(const void *context, uint32_t who, uint32_t time) {
+  const told_to *c = context;
+  const plumb_race *r = c->br->race;
+  uint32_t known = plumb_clock_get(&r->block_clock, c->block | c->proxy, who);
+  if (r->clocks) {
+    uint32_t own = plumb_clock_get(&r->clocks[c->lane].known, c->block | c->proxy, who);
+    if (own > known) known = own;
+  }
+  return time >= known;
+}
+
 /* Whether the asynchronous proxy sees, on behalf of `lane`, a generic access. */
 static bool is_told(const plumb_block_run *br, uint32_t lane, uint64_t block, uint32_t tag,
-                    uint64_t proxy) {
-  const plumb_race *r = br->race;
-  uint32_t time = time_of(tag), who = who_of(tag), from = who, to = who + 1;
-  if (who >= PLUMB_WHO_ASYNC) return true;
-  if (who == PLUMB_WHO_MANY)
-    from = 0, to = br->lanes;
-  else if (who >= PLUMB_WHO_WARP && who < PLUMB_WHO_MANY) {
-    from = (who - PLUMB_WHO_WARP) * PLUMB_WARP_LANES;
-    to = from + PLUMB_WARP_LANES < br->lanes ? from + PLUMB_WARP_LANES : br->lanes;
-  }
-  for (uint32_t k = from; k < to; k++) {
-    uint32_t known = plumb_clock_get(&r->block_clock, block | proxy, k);
-    if (r->clocks) {
-      uint32_t own = plumb_clock_get(&r->clocks[lane].known, block | proxy, k);
-      if (own > known) known = own;
-    }
-    if (time >= known) return false;
-  }
-  return true;
+                    const plumb_party *party, uint64_t proxy) {
+  told_to context = {br, lane, block, proxy};
+  return who_of(tag) >= PLUMB_WHO_ASYNC || !plumb_party_any(br, tag, party, is_untold, &context);
 }
 
 static bool conflict(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
@@ -127,21 +128,24 @@ bool plumb_proxy_follows(plumb_block_run *br, const plumb_strand *s, uint32_t la
       continue;
     }
     for (; done < size_bytes && offset < bytes; done += step, offset += step) {
-      unit u = unit_of(br, p, offset / step);
+      size_t i = offset / step;
+      unit u = unit_of(br, p, i);
+      const plumb_party *writers = plumb_party_of(p, true, i, u.write);
+      const plumb_party *readers = plumb_party_of(p, false, i, u.read);
       bool both = strong && (low(u.write) & PLUMB_TAG_ATOMIC);
       if (u.write_block != UINT64_MAX && u.write != seen_write && !both) {
         bool own = u.write_block == br->index && who_of(low(u.write)) == lane;
-        if (!own && !plumb_clock_ordered(br, lane, u.write_block, low(u.write)))
+        if (!own && !plumb_clock_ordered(br, lane, u.write_block, low(u.write), writers))
           return conflict(br, s, lane, address + done, u.write_block, u.write, true, write, false);
-        if (!generic && !is_told(br, lane, u.write_block, low(u.write), proxy))
+        if (!generic && !is_told(br, lane, u.write_block, low(u.write), writers, proxy))
           return conflict(br, s, lane, address + done, u.write_block, u.write, true, write, true);
-        seen_write = u.write;
+        if (!writers) seen_write = u.write;
       }
       if (write && u.read_block != UINT64_MAX && u.read != seen_read) {
         bool own = u.read_block == br->index && who_of(low(u.read)) == lane;
-        if (!own && !plumb_clock_ordered(br, lane, u.read_block, low(u.read)))
+        if (!own && !plumb_clock_ordered(br, lane, u.read_block, low(u.read), readers))
           return conflict(br, s, lane, address + done, u.read_block, u.read, false, write, false);
-        seen_read = u.read;
+        if (!readers) seen_read = u.read;
       }
     }
   }
@@ -156,8 +160,7 @@ void plumb_proxy_stamp(plumb_block_run *br, uint32_t agent, uint32_t pc, uint64_
   for (uint64_t done = 0; done < size_bytes;) {
     size_t offset, bytes;
     plumb_race_page *p = plumb_race_page_at(br, address + done, &offset, &bytes);
-    if (((address | size_bytes) & 3) && !p->by_byte)
-      plumb_race_page_by_byte(p, bytes / 4, p->write_block != NULL);
+    if ((address | size_bytes) & 3) plumb_race_page_by_byte(p);
     unsigned step = p->by_byte ? 1 : 4;
     for (; done < size_bytes && offset < bytes; done += step, offset += step) {
       size_t i = offset / step;

@@ -15,6 +15,7 @@ static void *take(size_t count, size_t bytes) {
 
 static plumb_race_page *page_create(bool online) {
   plumb_race_page *p = take(1, sizeof *p);
+  p->words = PLUMB_RACE_PAGE_WORDS;
   p->write = take(PLUMB_RACE_PAGE_WORDS, sizeof *p->write);
   p->read = take(PLUMB_RACE_PAGE_WORDS, sizeof *p->read);
   if (online) {
@@ -24,12 +25,21 @@ static plumb_race_page *page_create(bool online) {
   return p;
 }
 
-static void page_destroy(plumb_race_page *p) {
-  if (!p) return;
+static size_t units_of(const plumb_race_page *p) {
+  return p->words * (p->by_byte ? 4 : 1);
+}
+
+static void page_empty(plumb_race_page *p) {
+  plumb_party_destroy(p->writers, units_of(p));
+  plumb_party_destroy(p->readers, units_of(p));
   free(p->write);
   free(p->read);
   free(p->write_block);
   free(p->read_block);
+}
+
+static void page_destroy(plumb_race_page *p) {
+  if (p) page_empty(p);
   free(p);
 }
 
@@ -41,14 +51,17 @@ static void *spread(void *words, size_t count, size_t bytes) {
   return grown;
 }
 
-void plumb_race_page_by_byte(plumb_race_page *p, size_t words, bool online) {
+void plumb_race_page_by_byte(plumb_race_page *p) {
+  const size_t words = p->words;
   if (p->by_byte) return;
   p->write = spread(p->write, words, sizeof *p->write);
   p->read = spread(p->read, words, sizeof *p->read);
-  if (online) {
+  if (p->write_block) {
     p->write_block = spread(p->write_block, words, sizeof *p->write_block);
     p->read_block = spread(p->read_block, words, sizeof *p->read_block);
   }
+  plumb_party_spread(&p->writers, words);
+  plumb_party_spread(&p->readers, words);
   p->by_byte = true;
 }
 
@@ -176,11 +189,12 @@ static uint32_t together(uint32_t who, uint32_t lane) {
   return who == PLUMB_WHO_WARP + warp ? who : PLUMB_WHO_MANY;
 }
 
-static bool conflicts(const plumb_touch *t, uint32_t lane, uint64_t tag, uint64_t block) {
+static bool conflicts(const plumb_touch *t, uint32_t lane, uint64_t tag, uint64_t block,
+                      const plumb_party *party) {
   uint32_t other = low(tag);
   if (t->strong && (other & PLUMB_TAG_ATOMIC)) return false;
   if (block == t->br->index && who_of(other) == lane) return false;
-  return !plumb_clock_ordered(t->br, lane, block, other);
+  return !plumb_clock_ordered(t->br, lane, block, other, party);
 }
 
 /* One unit (word or byte) whose tags may be of this block's time, `offset` bytes into what
@@ -193,8 +207,9 @@ static bool touch_unit(const plumb_touch *t, plumb_race_page *p, size_t i, uint3
   uint64_t rb = p->read_block ? p->read_block[i] - 1ull : block;
   bool w_live = p->write_block ? p->write_block[i] != 0 : time_of(low(w)) >= t->floor;
   bool r_live = p->read_block ? p->read_block[i] != 0 : time_of(low(r)) >= t->floor;
+  const plumb_party *readers = plumb_party_of(p, false, i, r);
   bool again = false; /* the last write is by the same instruction, and the same */
-  if (w_live && conflicts(t, lane, w, wb)) {
+  if (w_live && conflicts(t, lane, w, wb, plumb_party_of(p, true, i, w))) {
     plumb_overlap overlap = t->write && !t->strong
                                 ? plumb_access_overlap(t->br, lane, offset, p->by_byte ? 1 : 4)
                                 : PLUMB_OVERLAP_NONE;
@@ -203,20 +218,22 @@ static bool touch_unit(const plumb_touch *t, plumb_race_page *p, size_t i, uint3
       return report(t->br, t->s, lane, address, t->write, w, wb,
                     overlap == PLUMB_OVERLAP_DIFFERS ? "write of another value" : "write");
   }
-  if (t->write && r_live && conflicts(t, lane, r, rb))
+  if (t->write && r_live && conflicts(t, lane, r, rb, readers))
     return report(t->br, t->s, lane, address, true, r, rb, "read");
   p->groups |= group_of(p->by_byte ? i / 4 : i);
   uint64_t *to = t->write ? &p->write[i] : &p->read[i];
   /* A plain read that comes after the last one replaces it: what is ordered after this one
    * is ordered after both. */
-  bool merge =
-      t->write
-          ? again || (w_live && wb == block && t->strong && (low(w) & PLUMB_TAG_ATOMIC))
-          : r_live && rb == block && (t->strong || !plumb_clock_ordered(t->br, lane, rb, low(r)));
+  bool merge = t->write
+                   ? again || (w_live && wb == block && t->strong && (low(w) & PLUMB_TAG_ATOMIC))
+                   : r_live && rb == block &&
+                         (t->strong || !plumb_clock_ordered(t->br, lane, rb, low(r), readers));
   uint32_t who = lane, strong = t->strong;
   /* What all lanes of the block have met since is ordered before this access. */
   if (merge && time_of(low(*to)) >= t->floor) {
     who = together(who_of(low(*to)), lane);
+    if (t->br->grid->parts && who != lane)
+      plumb_party_join(p, units_of(p), t->write, i, *to, lane, t->now, t->floor);
     strong &= low(*to);
   }
   *to = t->pc | strong | who << PLUMB_TAG_TIME_BITS | t->now;
@@ -233,6 +250,7 @@ static uint32_t quick_reads(const plumb_touch *t, plumb_race_page *p, uint64_t s
                             uint32_t i, uint32_t count) {
   const uint64_t *w = p->write;
   uint64_t *r = p->read;
+  const bool parties = t->br->grid->parts;
   const uint32_t floor = t->floor, now = t->now;
   const uint32_t many = PLUMB_WHO_MANY << PLUMB_TAG_TIME_BITS | now;
   const uint64_t mine = t->pc | t->strong | now, shift = base - start;
@@ -241,14 +259,19 @@ static uint32_t quick_reads(const plumb_touch *t, plumb_race_page *p, uint64_t s
     uint64_t at = (offsets[i] + shift) / 4;
     if (at >= words || time_of(low(w[at])) >= floor) break;
     uint32_t tag = low(r[at]) & ~t->strong; /* a strong read adds nothing to a plain one */
-    if (tag == many) continue;
     uint32_t lane = list[i];
+    uint32_t warp = (PLUMB_WHO_WARP + lane / PLUMB_WARP_LANES) << PLUMB_TAG_TIME_BITS | now;
+    if ((tag == many || tag == warp) &&
+        (!parties || plumb_party_join_mates(p, false, at, lane, now)))
+      continue;
     if (time_of(tag) < floor) {
       r[at] = mine | (uint64_t)lane << PLUMB_TAG_TIME_BITS;
       groups |= group_of(at);
     } else if (time_of(tag) == now && who_of(tag) < PLUMB_WHO_AGENT) {
       /* What is done now is known to nobody else yet: the reads merge. */
       uint32_t who = together(who_of(tag), lane), strong = low(r[at]) & t->strong;
+      if (parties && who != lane)
+        plumb_party_join(p, units_of(p), false, at, r[at], lane, now, floor);
       if (who != who_of(tag)) r[at] = t->pc | strong | (uint64_t)who << PLUMB_TAG_TIME_BITS | now;
     } else {
       break;
@@ -312,9 +335,7 @@ static bool touch_span(const plumb_touch *t, uint32_t lane, unsigned window, uin
     uint64_t at = address + done;
     plumb_race_page *p = shared ? &race->shared : plumb_race_page_find(t->br, at);
     size_t offset = shared ? (size_t)(at & UINT32_MAX) : (size_t)(at % PLUMB_RACE_PAGE_BYTES);
-    if (narrow && !p->by_byte)
-      plumb_race_page_by_byte(p, shared ? race->shared_words : PLUMB_RACE_PAGE_WORDS,
-                              p->write_block != NULL);
+    if (narrow) plumb_race_page_by_byte(p);
     bool ok = touch_unit(t, p, p->by_byte ? offset : offset / 4, lane, at, offset_in_access + done);
     if (!ok) return false;
     done += p->by_byte ? 1 : 4;
@@ -331,7 +352,7 @@ static bool touch_words(const plumb_touch *t, const uint16_t *list, uint32_t cou
     plumb_race_page *p = shared ? &race->shared : plumb_race_page_find(t->br, at);
     uint64_t start = shared ? plumb_window_base(PLUMB_WINDOW_SHARED)
                             : at / PLUMB_RACE_PAGE_BYTES * PLUMB_RACE_PAGE_BYTES;
-    size_t words = shared ? race->shared_words : PLUMB_RACE_PAGE_WORDS;
+    size_t words = shared ? race->shared.words : PLUMB_RACE_PAGE_WORDS;
     size_t word = (size_t)(at - start) / 4;
     bool plain = !p->by_byte && !p->write_block;
     uint32_t next = !plain     ? i
@@ -401,7 +422,7 @@ plumb_race_page *plumb_race_page_at(plumb_block_run *br, uint64_t address, size_
   unsigned window = plumb_window_of(address);
   if (window == PLUMB_WINDOW_SHARED) address = plumb_race_shared(br, address, &window);
   bool shared = window == PLUMB_WINDOW_SHARED;
-  *out_bytes = shared ? br->race->shared_words * 4 : PLUMB_RACE_PAGE_BYTES;
+  *out_bytes = shared ? br->race->shared.words * 4 : PLUMB_RACE_PAGE_BYTES;
   *out_offset = shared ? (size_t)(address & UINT32_MAX) : (size_t)(address % PLUMB_RACE_PAGE_BYTES);
   return shared ? &br->race->shared : plumb_race_page_find(br, address);
 }
@@ -412,9 +433,9 @@ bool plumb_race_create(plumb_block_run *br) {
   if (!br->grid->races || br->grid->host) return true;
   plumb_race *r = take(1, sizeof *r);
   br->race = r;
-  r->shared_words = ((size_t)br->grid->shared_bytes + 3) / 4 + 1;
-  r->shared.write = take(r->shared_words, sizeof *r->shared.write);
-  r->shared.read = take(r->shared_words, sizeof *r->shared.read);
+  r->shared.words = ((size_t)br->grid->shared_bytes + 3) / 4 + 1;
+  r->shared.write = take(r->shared.words, sizeof *r->shared.write);
+  r->shared.read = take(r->shared.words, sizeof *r->shared.read);
   return true;
 }
 
@@ -437,8 +458,7 @@ void plumb_race_destroy(plumb_block_run *br) {
   forget_clocks(br);
   plumb_page_table_destroy(&r->pages);
   free(r->own.items);
-  free(r->shared.write);
-  free(r->shared.read);
+  page_empty(&r->shared);
   free(r);
   br->race = NULL;
 }
@@ -449,7 +469,7 @@ void plumb_race_begin(plumb_block_run *br) {
   forget_clocks(br);
   memset(r->cache, 0, sizeof r->cache);
   if (r->time > PLUMB_TAG_TIME / 2) { /* the time would run out: start it again */
-    size_t units = r->shared_words * (r->shared.by_byte ? 4 : 1);
+    size_t units = units_of(&r->shared);
     memset(r->shared.write, 0, units * sizeof *r->shared.write);
     memset(r->shared.read, 0, units * sizeof *r->shared.read);
     plumb_page_table_destroy(&r->pages);

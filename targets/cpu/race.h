@@ -1,4 +1,4 @@
-/* Happens-before, inside: tags (race.c), what lanes know of each other (clock.c), and
+/* Happens-before, inside: tags (race.c, party.c), what lanes know of each other (clock.c), and
  * accesses of finished blocks (interval.c).
  *
  * Every block has a time that goes up when lanes meet or publish. An access is stamped
@@ -109,7 +109,6 @@ struct plumb_race {
   uint32_t floor;
   uint32_t warp_floor[PLUMB_MAX_WARPS];
   plumb_race_page shared; /* one page of the window's whole size */
-  size_t shared_words;
   plumb_trail trail;      /* global memory */
   plumb_page_table pages; /* the same, unless the grid keeps them online */
   plumb_race_page *cache[64];
@@ -134,6 +133,41 @@ static inline uint32_t time_of(uint32_t tag) {
 static inline uint32_t who_of(uint32_t tag) {
   return tag >> PLUMB_TAG_TIME_BITS & 0x7ff;
 }
+
+/* --- party.c: who, and when, behind a tag that says several --- */
+
+/* Lanes and agents, each with the time of its last access. Kept where lanes are ordered one
+ * by one (plumb_grid.parts); elsewhere the tag is enough. */
+typedef struct plumb_party {
+  uint32_t count, capacity;
+  struct plumb_party_part {
+    uint32_t group; /* who / 32 */
+    uint32_t mask;  /* bit who % 32 */
+    uint32_t time;
+  } parts[];
+} plumb_party;
+
+/* The party behind the tag of unit i; NULL: the tag itself says it. */
+static inline const plumb_party *plumb_party_of(const plumb_race_page *p, bool write, size_t i,
+                                                uint64_t tag) {
+  plumb_party **all = write ? p->writers : p->readers;
+  bool several = who_of(low(tag)) >= PLUMB_WHO_WARP && who_of(low(tag)) <= PLUMB_WHO_MANY;
+  return all && several ? all[i] : NULL;
+}
+/* `who` joins those of the tag of unit i, of a page of `units`, at time `now`. */
+void plumb_party_join(plumb_race_page *p, size_t units, bool write, size_t i, uint64_t tag,
+                      uint32_t who, uint32_t now, uint32_t floor);
+/* The same, for a tag that says several, where a lane of its warp has joined at time `now`;
+ * false: none has. */
+bool plumb_party_join_mates(const plumb_race_page *p, bool write, size_t i, uint32_t who,
+                            uint32_t now);
+/* Whether is_so(context, who, time) for any whom a tag, or `party` if not NULL, names. */
+bool plumb_party_any(const plumb_block_run *br, uint32_t tag, const plumb_party *party,
+                     bool (*is_so)(const void *context, uint32_t who, uint32_t time),
+                     const void *context);
+/* The parties of words become those of their bytes. */
+void plumb_party_spread(plumb_party ***parties, size_t words);
+void plumb_party_destroy(plumb_party **parties, size_t units);
 
 /* One access that is being noted. */
 typedef struct plumb_touch {
@@ -167,9 +201,10 @@ uint64_t plumb_race_busy(const uint64_t *w, const uint64_t *r, uint32_t n, uint3
 /* Gives the pages back; their tags are stale from the next block on. */
 void plumb_race_release(plumb_page_table *t);
 void plumb_race_split_block(const plumb_grid *g, uint64_t block, int64_t out[3]);
-/* Whether lane `lane` of br comes after an access with this tag by `block`. */
-bool plumb_clock_ordered(const plumb_block_run *br, uint32_t lane, uint64_t block, uint32_t tag);
-void plumb_race_page_by_byte(plumb_race_page *page, size_t words, bool online);
+/* Whether lane `lane` of br comes after the accesses of `block` with this tag and party. */
+bool plumb_clock_ordered(const plumb_block_run *br, uint32_t lane, uint64_t block, uint32_t tag,
+                         const plumb_party *party);
+void plumb_race_page_by_byte(plumb_race_page *page);
 void plumb_page_table_destroy(plumb_page_table *t);
 
 /* The page that holds the tags of a generic address, which byte of it that is, and how

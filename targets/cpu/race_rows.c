@@ -73,6 +73,7 @@ static inline bool touch_one(const plumb_touch *t, uint64_t *write, uint64_t *re
   }
   uint32_t who = plumb_who_between(first, last);
   if (!ordered) who = both(who_of(r), who);
+  if (who != first && t->br->grid->parts) return false; /* whoever it is has to be kept */
   *read = t->pc | (uint64_t)who << PLUMB_TAG_TIME_BITS | t->now;
   return true;
 }
@@ -117,8 +118,7 @@ static bool touch_stretch(const plumb_touch *t, bool shared, uint64_t address, u
     plumb_race_page *p = shared ? &race->shared : plumb_race_page_find(t->br, at);
     uint64_t offset = shared ? at & UINT32_MAX : at % PLUMB_RACE_PAGE_BYTES, part = bytes - done;
     if (!shared && part > PLUMB_RACE_PAGE_BYTES - offset) part = PLUMB_RACE_PAGE_BYTES - offset;
-    if (narrow && !p->by_byte)
-      plumb_race_page_by_byte(p, shared ? race->shared_words : PLUMB_RACE_PAGE_WORDS, false);
+    if (narrow) plumb_race_page_by_byte(p);
     uint32_t unit_log2 = p->by_byte ? 0 : 2;
     size_t unit = (size_t)offset >> unit_log2;
     units u = {.write = p->write + unit,
@@ -167,8 +167,9 @@ bool plumb_race_touch_rows(plumb_block_run *br, const plumb_strand *s, uint32_t 
   a.rows.first += base;
   a.reach = fp->step == 0 ? fp->width - 1 : 0;
   if (fp->pitch == 0) a.reach += (fp->rows - 1) * fp->width;
-  if (br->async || br->cluster || (!shared && br->grid->online) || (write && a.reach) ||
-      (size_bytes & (size_bytes - 1)) || !plumb_footprint_span(fp, &low, &high))
+  if (br->async || br->cluster || (!shared && br->grid->online) ||
+      (a.reach && (write || br->grid->parts)) || (size_bytes & (size_bytes - 1)) ||
+      !plumb_footprint_span(fp, &low, &high))
     return false;
   if (shared) return plumb_race_tag_rows(&t, &a, true);
   a.low = a.rows.first + (uint64_t)low;

@@ -94,7 +94,7 @@ void plumb_trail_begin(plumb_block_run *br) {
   plumb_trail *trail = &br->race->trail;
   trail->fresh.count = trail->old.count = 0;
   trail->floor = br->race->floor;
-  trail->tagged = br->async || br->cluster || br->grid->online;
+  trail->tagged = br->async || br->cluster || br->grid->online || br->grid->parts;
 }
 
 static void tag_tracks(plumb_block_run *br, const plumb_tracks *list, bool old) {

@@ -201,7 +201,8 @@ static int model(const kernel *k, byte *bytes) {
 /* --- */
 
 /* `message` of 512 bytes: what the trap says. */
-static int execute(const char *text, unsigned blocks, bool companions, char *message) {
+static int execute(const char *text, unsigned blocks, unsigned lanes, bool companions,
+                   char *message) {
   plumb_arena *arena = plumb_arena_create();
   plumb_diag diag = {0};
   plumb_program *p = plumb_program_create(arena, "race");
@@ -212,7 +213,7 @@ static int execute(const char *text, unsigned blocks, bool companions, char *mes
   uint64_t address = plumb_machine_alloc(m, BYTES, 256, "p");
   uint8_t *zeros = calloc(1, BYTES);
   plumb_machine_write(m, address, zeros, BYTES, &diag);
-  plumb_launch launch = {.grid = {blocks, 1, 1}, .block = {LANES, 1, 1}};
+  plumb_launch launch = {.grid = {blocks, 1, 1}, .block = {lanes, 1, 1}};
   plumb_run_options options = plumb_run_options_default();
   options.companions = companions;
   plumb_run_result result = {0};
@@ -279,22 +280,85 @@ static void test_same_place(void) {
                " mov.u32 %%r1, %%tid.x; mov.u32 %%r2, %%r1; setp.lt.u32 %%p0, %%r1, 32;"
                " setp.eq.u32 %%p1, %%r1, 3; %s E: ret; }\n",
                BYTES, rows[i].body);
-      execute(text, 1, companions, message);
+      execute(text, 1, LANES, companions, message);
       CHECK(rows[i].saying ? strstr(message, rows[i].saying) != NULL : !*message,
             "%s, companions %d: '%s'", rows[i].name, companions, message);
     }
+}
+
+/* Lanes 0 to 31 (R), 32 to 63 (S) and 64 to 95 (W) of 128. Lanes that READ and then
+ * ARRIVE at m are before lane 64's write, whoever else there is. */
+#define READ " ld.shared.u32 %r3, [tile];"
+#define ARRIVE " mbarrier.arrive.shared.b64 %rd2, [m];"
+#define WRITE \
+  "setp.ne.u32 %p0, %r1, 64; @%p0 bra E;" \
+  " W: mbarrier.test_wait.parity.shared.b64 %p0, [m], 0; @!%p0 bra W; st.shared.u32 [tile], 7;"
+static const struct {
+  const char *name, *r, *s, *w;
+  unsigned arrivals;
+  const char *saying;
+} meetings[] = {
+    {"one warp", READ ARRIVE, "", WRITE, 32, NULL},
+    {"half a warp", "setp.gt.u32 %p1, %r1, 15; @%p1 bra E;" READ ARRIVE, "", WRITE, 16, NULL},
+    {"two warps", READ ARRIVE, READ ARRIVE, WRITE, 64, NULL},
+    {"a part of two warps", "setp.lt.u32 %p1, %r1, 3; @%p1 bra E;" READ ARRIVE,
+     "setp.gt.u32 %p1, %r1, 55; @%p1 bra E;" READ ARRIVE, WRITE, 29 + 24, NULL},
+    {"two warps, one after the other, not ordered",
+     READ ARRIVE " bar.warp.sync -1; st.relaxed.cta.shared.u32 [flag], 1;",
+     "L: ld.relaxed.cta.shared.u32 %r4, [flag]; setp.ne.u32 %p1, %r4, 1; @%p1 bra L;" READ ARRIVE,
+     WRITE, 64, NULL},
+    {"a warp that reads after it has arrived", READ ARRIVE, ARRIVE READ, WRITE, 64,
+     "write by lane 64 and read by lanes of several warps"},
+    {"half a warp that does not arrive", READ " setp.gt.u32 %p1, %r1, 15; @%p1 bra E;" ARRIVE, "",
+     WRITE, 16, "write by lane 64 and read by several of lanes 0 to 31"},
+    {"bytes, of which one is read by another warp too", READ ARRIVE,
+     "ld.shared.u8 %r3, [tile + 1];" ARRIVE, WRITE, 64, NULL},
+    {"bytes, of which one is read too late", READ ARRIVE, ARRIVE " ld.shared.u8 %r3, [tile + 1];",
+     WRITE, 64, "write by lane 64 and read by lan"},
+    {"atomics", "red.shared.add.u32 [tile], 1;" ARRIVE, "red.shared.add.u32 [tile], 1;" ARRIVE,
+     WRITE, 64, NULL},
+    {"an atomic too late", "red.shared.add.u32 [tile], 1;" ARRIVE,
+     ARRIVE "red.shared.add.u32 [tile], 1;", WRITE, 64, "write by lane 64 and write by lan"},
+    {"a barrier of three warps", "ld.global.u32 %r3, [%rd1]; barrier.sync 1, 96;",
+     "ld.global.u32 %r3, [%rd1]; barrier.sync 1, 96;",
+     "barrier.sync 1, 96; st.global.u32 [%rd1], 7;", 0, NULL},
+    {"a barrier of two warps, and one that reads", "ld.global.u32 %r3, [%rd1]; barrier.sync 1, 64;",
+     "ld.global.u32 %r3, [%rd1];", "barrier.sync 1, 64; st.global.u32 [%rd1], 7;", 0,
+     "read by lan"},
+};
+
+static void test_meetings(void) {
+  for (size_t i = 0; i < sizeof meetings / sizeof *meetings; i++) {
+    char text[4096], message[512], init[64] = "";
+    if (meetings[i].arrivals)
+      snprintf(init, sizeof init, "@%%p0 mbarrier.init.shared.b64 [m], %u;", meetings[i].arrivals);
+    snprintf(text, sizeof text,
+             ".version 8.0\n.target sm_80\n.address_size 64\n"
+             ".visible .entry k(.param .u64 p) { .reg .b64 %%rd<3>; .reg .b32 %%r<9>;"
+             " .reg .pred %%p<3>; .shared .align 8 .b64 m; .shared .b32 tile, flag;"
+             " ld.param.u64 %%rd1, [p]; mov.u32 %%r1, %%tid.x; setp.eq.u32 %%p0, %%r1, 0;"
+             " %s @%%p0 st.shared.u32 [tile], 0;"
+             " @%%p0 st.shared.u32 [flag], 0; bar.sync 0;"
+             " setp.lt.u32 %%p0, %%r1, 32; @%%p0 bra R; setp.lt.u32 %%p0, %%r1, 64; @%%p0 bra S;"
+             " setp.lt.u32 %%p0, %%r1, 96; @!%%p0 bra E; %s bra E; R: %s bra E; S: %s E: ret; }\n",
+             init, meetings[i].w, meetings[i].r, meetings[i].s);
+    execute(text, 1, 128, false, message);
+    CHECK(meetings[i].saying ? strstr(message, meetings[i].saying) != NULL : !*message, "%s: '%s'",
+          meetings[i].name, message);
+  }
 }
 
 int main(void) {
   byte *bytes = malloc(BYTES * sizeof *bytes);
   unsigned answers[3] = {0}, fine = 0;
   test_same_place();
+  test_meetings();
   for (uint64_t seed = 1; seed <= KERNELS; seed++) {
     kernel k = random_kernel(seed * 7919);
     char *text = print(&k);
     char message[512];
     unsigned before = shares;
-    int expected = model(&k, bytes), actual = execute(text, k.blocks, false, message);
+    int expected = model(&k, bytes), actual = execute(text, k.blocks, LANES, false, message);
     fine += expected == 0 && shares > before;
     answers[expected == 0 ? 0 : expected < 0 ? 1 : 2]++;
     CHECK(expected == actual, "kernel %llu: line %d, wanted %d:\n%s", (unsigned long long)seed,
