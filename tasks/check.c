@@ -5,6 +5,7 @@
 
 #include "frontends/cuda.h"
 #include "ir/base/parallel.h"
+#include "tasks/freedom.h"
 #include "tasks/save.h"
 #include "tasks/sides.h"
 
@@ -13,6 +14,8 @@ typedef struct stage_row {
   const plumb_side *side;
   size_t same_as; /* the first row, but the reference's stage 0, that executes this program
                      in the same way; its own index where there is none before */
+  plumb_freedom_readings readings;
+  unsigned depends; /* on which freedom its outputs were seen to: 1 << plumb_freedom */
 } stage_row;
 
 typedef struct check {
@@ -157,10 +160,13 @@ static bool gave_outputs(const plumb_outcome *o) {
 /* Companions are carried by the reference's stage 0 alone, which nothing recalls. */
 static void execute(const check *k, plumb_arena *scratch, const plumb_side *sd,
                     const plumb_stage *stage, const plumb_case *c, size_t jobs,
-                    plumb_recall *recall, bool companions, plumb_outcome *out) {
+                    plumb_recall *recall, bool companions, plumb_freedom reading,
+                    plumb_outcome *out) {
   plumb_run_options options = plumb_run_options_default();
   options.recall = recall;
   options.seed = k->options->seed;
+  if (stage->kind == PLUMB_STAGE_PTX)
+    options.seed += plumb_freedom_seed(k->options->freedom, reading);
   options.jobs = (int)jobs;
   options.model = k->options->model;
   options.companions = companions;
@@ -193,7 +199,8 @@ static void prepare(const check *k, size_t index, size_t jobs, prepared *p) {
   if (p->status != PLUMB_OK || !first->program) return;
   bool companions =
       !k->report->accept.tolerance && k->report->accept.level != PLUMB_VERDICT_IDENTICAL;
-  execute(k, p->scratch, &k->sides.items[0], first, p->c, jobs, NULL, companions, &p->expected);
+  execute(k, p->scratch, &k->sides.items[0], first, p->c, jobs, NULL, companions,
+          PLUMB_FREEDOM_COUNT, &p->expected);
   p->ran = true;
   if (p->expected.status == PLUMB_BAD_INPUT) {
     p->status = p->expected.status;
@@ -255,16 +262,42 @@ static void judge_same(case_run *r, size_t index, const plumb_outcome *out,
   }
 }
 
+/* Executes the stage in its other readings too: which of them give other outputs. Once that is
+ * known of one, no further case is asked, and a long case is not. */
+static void read_otherwise(case_run *r, size_t index, const plumb_outcome *out) {
+  enum { CHEAP_LANE_INSTRUCTIONS = 20000000 };
+  check *k = r->k;
+  stage_row *row = &k->rows[index];
+  for (int i = 0; i < PLUMB_FREEDOM_COUNT; i++) {
+    const plumb_stage *other = row->readings.others[i];
+    if (!other || row->depends >> i & 1 ||
+        out->counters.lane_instructions > CHEAP_LANE_INSTRUCTIONS)
+      continue;
+    plumb_arena *scratch = plumb_arena_create();
+    plumb_outcome o;
+    execute(k, scratch, row->side, other, r->c, 1, NULL, false, (plumb_freedom)i, &o);
+    bool same = gave_outputs(&o);
+    for (size_t t = 0; same && t < k->task->tensor_count; t++)
+      if (k->task->tensors[t].role != PLUMB_ROLE_INPUT)
+        same = plumb_freedom_same(&out->outputs[t], &o.outputs[t]);
+    /* a wait without an end is no legal reading */
+    bool endless = i == PLUMB_FREEDOM_TRY_WAIT && o.trap.kind == PLUMB_TRAP_DEADLOCK;
+    if (!same && !endless) row->depends |= 1u << i;
+    plumb_arena_destroy(scratch);
+  }
+}
+
 static void run_row(case_run *r, size_t index) {
   check *k = r->k;
   const stage_row *row = &k->rows[index];
   const plumb_stage *stage = k->report->stages[index].stage;
   plumb_arena *scratch = plumb_arena_create();
   plumb_outcome out;
-  execute(k, scratch, row->side, stage, r->c, 1, r->recall, false, &out);
+  execute(k, scratch, row->side, stage, r->c, 1, r->recall, false, PLUMB_FREEDOM_COUNT, &out);
   const plumb_comparison *comparisons =
       gave_outputs(&out) ? compare_outputs(scratch, k, r->expected, &out) : NULL;
   judge_row(r, index, &out, comparisons);
+  if (row->same_as == index && comparisons) read_otherwise(r, index, &out);
   if (row->same_as == index) judge_same(r, index, &out, comparisons);
   plumb_arena_destroy(scratch);
 }
@@ -347,6 +380,20 @@ static size_t first_same(const check *k, size_t row) {
   return row;
 }
 
+/* The stage of the report becomes the one that is executed. */
+static stage_row stage_row_of(check *k, const plumb_side *side, size_t row) {
+  stage_row r = {.side = side};
+  plumb_stage_report *s = &k->report->stages[row];
+  if (k->options->freedom) {
+    plumb_freedom_readings_create(k->arena, s->stage, k->options->freedom, &r.readings);
+    s->stage = r.readings.stage;
+  }
+  r.same_as = first_same(k, row);
+  if (!k->options->freedom && r.same_as == row)
+    plumb_freedom_readings_create(k->arena, s->stage, 0, &r.readings);
+  return r;
+}
+
 static plumb_status list_stages(check *k) {
   plumb_report *r = k->report;
   for (size_t i = 0; i < k->sides.count; i++) {
@@ -370,7 +417,7 @@ static plumb_status list_stages(check *k) {
   k->rows = PLUMB_NEW_ARRAY(k->arena, stage_row, r->stage_count);
   for (size_t i = 0, n = 0; i < k->sides.count; i++)
     for (size_t j = 0; j < k->sides.items[i].ladder->stage_count; j++, n++)
-      k->rows[n] = (stage_row){&k->sides.items[i], first_same(k, n)};
+      k->rows[n] = stage_row_of(k, &k->sides.items[i], n);
   return PLUMB_OK;
 }
 
@@ -391,6 +438,15 @@ static void settle_stage(const plumb_report *r, plumb_stage_report *s) {
   s->why_undecided = why;
 }
 
+static void note_dependences(check *k, size_t index) {
+  const plumb_stage_report *s = &k->report->stages[index];
+  for (int i = 0; i < PLUMB_FREEDOM_COUNT; i++)
+    if (k->rows[index].depends >> i & 1)
+      add_note(k, plumb_arena_printf(
+                      k->arena, "%s, stage %d depends on %s", s->side, s->stage->index,
+                      plumb_freedom_sentence(k->arena, k->options->freedom, (plumb_freedom)i)));
+}
+
 /* The verdict of the whole is that of its worst stage. Blame: the first stage of a
  * ladder that traps or diverges, the candidate's side first, since the question is the
  * translation; where there is none, the first that is undecided. */
@@ -398,6 +454,7 @@ static void conclude(check *k) {
   plumb_report *r = k->report;
   r->blamed = -1;
   for (size_t i = 0; i < r->stage_count; i++) settle_stage(r, &r->stages[i]);
+  for (size_t i = 0; i < r->stage_count; i++) note_dependences(k, i);
   for (size_t i = 0; i < r->stage_count; i++)
     if (r->stages[i].verdict > r->verdict) r->verdict = r->stages[i].verdict;
   if (!r->cases && r->verdict < PLUMB_VERDICT_UNDECIDED) r->verdict = PLUMB_VERDICT_UNDECIDED;

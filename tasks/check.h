@@ -14,6 +14,7 @@ typedef struct plumb_check_options {
   int jobs;
   plumb_model model;      /* what matrix instructions compute */
   const char *model_name; /* NULL: the reference reading */
+  unsigned freedom;       /* readings other than the default: plumb_freedom_parse */
   const char *save;       /* folder for the stages, or NULL */
   const char *command;
   /* Called before a stage runs (may be NULL). */

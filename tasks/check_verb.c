@@ -21,6 +21,7 @@ static plumb_check_options check_options(const plumb_verb_options *o) {
                                .jobs = o->jobs,
                                .model = o->model,
                                .model_name = o->model_name,
+                               .freedom = o->freedom,
                                .save = o->save,
                                .command = o->command,
                                .progress = o->quiet ? NULL : show_progress};

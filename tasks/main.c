@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/freedom.h"
 #include "tasks/verbs.h"
 
 static const char usage[] =
@@ -40,6 +41,11 @@ static const struct {
      "  --jobs N     threads (default: all cores)\n"
      "  --model GPU  matrix instructions compute what that GPU's unit gives (a100, h100, ...);\n"
      "               default: products exact, one rounding at the end\n"
+     "  --freedom L  how PTX is read where its specification leaves a choice, of\n"
+     "               contract=unfused|fused (mul and add without a rounding suffix),\n"
+     "               nan=canonical|quiet (payloads), try_wait=once|wait, order=seed|next (of\n"
+     "               atomics); the first is the default. The report says where the other one\n"
+     "               gives other results\n"
      "  --quiet      no progress\n"
      "\n"
      "Without a task file the reference's signature gives tensors, types and static shapes. Its\n"
@@ -81,6 +87,7 @@ static const struct {
      "  --arg V      as in plumb lower --help; a lone number is a scalar parameter's value\n"
      "  --save DIR   each argument and result after the run as argK.npy, resultK.npy\n"
      "  --model GPU  matrix instructions as on that GPU (a100, h100, ...), else exact\n"
+     "  --freedom L  as in plumb check --help\n"
      "  --format text|json, -o FILE, --seed N, --jobs N\n"
      "\n"
      "plumb run [--arch sm_90] [--allow LIST] [--model GPU] [--seed N] [--jobs N] -- PROGRAM "
@@ -157,6 +164,7 @@ enum {
   QUIET,
   ALLOW,
   MODEL,
+  FREEDOM,
   REFERENCE_ENTRY,
   SIZE,
   SHAPE,
@@ -184,6 +192,7 @@ static const struct option flags[] = {{"entry", required_argument, NULL, ENTRY},
                                       {"quiet", no_argument, NULL, QUIET},
                                       {"allow", required_argument, NULL, ALLOW},
                                       {"model", required_argument, NULL, MODEL},
+                                      {"freedom", required_argument, NULL, FREEDOM},
                                       {"reference-entry", required_argument, NULL, REFERENCE_ENTRY},
                                       {"size", required_argument, NULL, SIZE},
                                       {"shape", required_argument, NULL, SHAPE},
@@ -238,6 +247,12 @@ static plumb_status apply_flag(command *c, int flag, const char *value, plumb_di
                  ? PLUMB_OK
                  : plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0,
                               "--model '%s' is not known (known: %s)", value, plumb_model_names());
+    case FREEDOM:
+      return plumb_freedom_parse(value, &o->freedom)
+                 ? PLUMB_OK
+                 : plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0,
+                              "--freedom '%s' is not known (known: %s)", value,
+                              plumb_freedom_names());
     case STAGE:
       PLUMB_TRY(parse_count("--stage", value, &number, diag));
       o->stage = number > 100000 ? 100000 : (int)number;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "lower/lower.h"
+#include "tasks/freedom.h"
 #include "tasks/npy.h"
 #include "tasks/source.h"
 #include "tasks/verbs.h"
@@ -76,7 +77,34 @@ static cJSON *array_json(const plumb_readback *r) {
   return object;
 }
 
-static void write_json(const plumb_invocation *v, const plumb_invoked *r, plumb_text *out) {
+/* What the outputs depend on: sentences, their number in *out_count. */
+static const char **dependences(plumb_arena *arena, const plumb_verb_options *o,
+                                const plumb_freedom_readings *readings,
+                                const plumb_run_options *options, const plumb_invoked *r,
+                                size_t *out_count) {
+  const char **found = PLUMB_NEW_ARRAY(arena, const char *, PLUMB_FREEDOM_COUNT);
+  const plumb_invocation *v = &o->invocation;
+  *out_count = 0;
+  for (int i = 0; i < PLUMB_FREEDOM_COUNT && r->trap.kind == PLUMB_TRAP_NONE; i++) {
+    if (!readings->others[i]) continue;
+    plumb_run_options other = *options;
+    other.seed = o->seed + plumb_freedom_seed(o->freedom, (plumb_freedom)i);
+    plumb_invoked s;
+    plumb_invoke(arena, readings->others[i], v, &other, &s);
+    bool same = s.status == PLUMB_OK && s.trap.kind == PLUMB_TRAP_NONE;
+    /* a wait without an end is no legal reading */
+    if (i == PLUMB_FREEDOM_TRY_WAIT && s.trap.kind == PLUMB_TRAP_DEADLOCK) continue;
+    for (size_t k = 0; same && k < v->arg_count; k++)
+      same = plumb_freedom_same(&r->args[k].array, &s.args[k].array);
+    for (size_t k = 0; same && k < v->result_count; k++)
+      same = plumb_freedom_same(&r->results[k].array, &s.results[k].array);
+    if (!same) found[(*out_count)++] = plumb_freedom_sentence(arena, o->freedom, (plumb_freedom)i);
+  }
+  return found;
+}
+
+static void write_json(const plumb_invocation *v, const plumb_invoked *r, const char **depends,
+                       size_t depends_count, plumb_text *out) {
   cJSON *root = cJSON_CreateObject();
   cJSON_AddStringToObject(root, "schema", "plumb-run-1");
   cJSON_AddStringToObject(root, "entry", v->entry);
@@ -95,6 +123,11 @@ static void write_json(const plumb_invocation *v, const plumb_invoked *r, plumb_
     cJSON *results = cJSON_AddArrayToObject(root, "results");
     for (size_t i = 0; i < v->result_count; i++)
       cJSON_AddItemToArray(results, array_json(&r->results[i]));
+  }
+  if (depends_count) {
+    cJSON *list = cJSON_AddArrayToObject(root, "depends_on");
+    for (size_t i = 0; i < depends_count; i++)
+      cJSON_AddItemToArray(list, cJSON_CreateString(depends[i]));
   }
   char *text = cJSON_PrintUnformatted(root);
   plumb_text_printf(out, "%s\n", text);
@@ -133,24 +166,30 @@ plumb_status plumb_verb_run(plumb_arena *arena, plumb_verb_options *o, plumb_tex
   o->invocation.path = path;
   PLUMB_TRY(plumb_invocation_bind(arena, &ladder->stages[0], &o->invocation, diag));
   plumb_run_options options = plumb_run_options_default();
-  options.seed = o->seed;
+  options.seed = o->seed + plumb_freedom_seed(o->freedom, PLUMB_FREEDOM_COUNT);
   options.jobs = o->jobs;
   options.model = o->model;
+  plumb_freedom_readings readings;
+  plumb_freedom_readings_create(arena, &ladder->stages[0], o->freedom, &readings);
   plumb_invoked r;
-  plumb_invoke(arena, &ladder->stages[0], &o->invocation, &options, &r);
+  plumb_invoke(arena, readings.stage, &o->invocation, &options, &r);
   if (r.status != PLUMB_OK) {
     *diag = r.problem;
     return r.status;
   }
   *out_exit = r.trap.kind == PLUMB_TRAP_NONE ? 0 : 1;
+  size_t depends_count;
+  const char **depends = dependences(arena, o, &readings, &options, &r, &depends_count);
   if (o->format == PLUMB_FORMAT_JSON) {
-    write_json(&o->invocation, &r, out);
+    write_json(&o->invocation, &r, depends, depends_count, out);
   } else if (*out_exit) {
     write_trap(&r.trap, out);
   } else {
     for (size_t i = 0; i < o->invocation.arg_count; i++) write_value("arg", i, &r.args[i], out);
     for (size_t i = 0; i < o->invocation.result_count; i++)
       write_value("result", i, &r.results[i], out);
+    for (size_t i = 0; i < depends_count; i++)
+      plumb_text_printf(out, "note: depends on %s\n", depends[i]);
   }
   return o->save && !*out_exit ? save(o, &r, arena, diag) : PLUMB_OK;
 }

@@ -25,6 +25,7 @@ typedef struct plumb_verb_options {
   int jobs;
   plumb_model model; /* what matrix instructions compute */
   const char *model_name;
+  unsigned freedom; /* readings other than the default: plumb_freedom_parse */
   const char *command;
   char **program;    /* run --: the program and its arguments, NULL-terminated; else NULL */
   const char *allow; /* faults that are none: "uninitialised,races" */

@@ -1,0 +1,36 @@
+/* Whether a result depends on what a specification leaves open (ir/freedom.h): the stage read
+ * the other way, executed beside it, gives other bits.
+ *
+ *     plumb_freedom_readings readings;
+ *     plumb_freedom_readings_create(arena, stage, bits, &readings);
+ */
+#ifndef PLUMB_TASKS_FREEDOM_H
+#define PLUMB_TASKS_FREEDOM_H
+
+#include "ir/freedom.h"
+#include "ir/stage.h"
+#include "tasks/array.h"
+
+/* A stage in the reading that was asked for, and beside it each other reading that it has. */
+typedef struct plumb_freedom_readings {
+  const plumb_stage *stage;                       /* what is executed */
+  const plumb_stage *others[PLUMB_FREEDOM_COUNT]; /* NULL: the stage has no such place */
+} plumb_freedom_readings;
+
+/* `bits` as plumb_freedom_parse sets them. Only PTX has a choice: any other stage, and one
+ * that cannot be decoded, is its only reading. All lives in `arena`. */
+void plumb_freedom_readings_create(plumb_arena *arena, const plumb_stage *stage, unsigned bits,
+                                   plumb_freedom_readings *out);
+
+/* Added to the seed of the schedule: the order of atomics has no program of its own. `which`:
+ * the reading that is executed, PLUMB_FREEDOM_COUNT for the one that was asked for. */
+uint64_t plumb_freedom_seed(unsigned bits, plumb_freedom which);
+
+/* Whether two arrays of one type and size hold the same bits, NaNs of any payload being one
+ * value. */
+bool plumb_freedom_same(const plumb_array *a, const plumb_array *b);
+
+/* "whether ... are fused (executed unfused; fused gives other results)" */
+const char *plumb_freedom_sentence(plumb_arena *arena, unsigned bits, plumb_freedom which);
+
+#endif
