@@ -106,7 +106,7 @@ mul.f32 %f3, %f1, %f1; add.f32 %f3, %f3, %f2; st.global.f32 [%d3], %f3;
 ret;
 }
 PTX
-pair=("$plumb" check "$work/ref.mlir" "$work/cand.ptx" --block 64 --quiet)
+pair=("$plumb" check "$work/ref.mlir" "$work/cand.ptx" --grid 1 --block 64 --quiet)
 "${pair[@]}" > "$work/out" || { echo "check: $(cat "$work/out")"; exit 1; }
 grep -q "^note: candidate, stage 0 depends on $fused (--freedom contract=unfused" "$work/out" ||
   { echo "check has no note: $(cat "$work/out")"; exit 1; }
