@@ -22,6 +22,48 @@ bool ptx_intrinsic_constant(const ptx_intrinsic *t, size_t i, int64_t *out) {
   return true;
 }
 
+/* --- the table --- */
+
+static const struct {
+  const char *name, *operands, *text;
+} rows[] = {
+#define X(name, operands, text) {name, operands, text},
+#include "ir/ptx/intrinsic.def"
+#undef X
+};
+
+static bool write_row(ptx_intrinsic *t, const char *operands, const char *text) {
+  bool predicate = *operands == 'p';
+  if (predicate) {
+    ptx_intrinsic_result(t, 'r');
+    t->out->predicate = true;
+    operands++;
+  } else if (*operands == '=') {
+    ptx_intrinsic_result(t, operands[1]);
+    operands += 2;
+  }
+  for (unsigned arg = 0; operands[arg]; arg++)
+    if (operands[arg] != '?') ptx_intrinsic_use(t, arg, operands[arg]);
+  if (predicate) plumb_text_printf(&t->text, "{ .reg .pred p; ");
+  for (const char *c = text; *c; c++) {
+    int64_t value;
+    if (*c != '#') {
+      plumb_text_append(&t->text, c, 1);
+    } else {
+      if (!ptx_intrinsic_constant(t, (size_t)(*++c - '0'), &value)) return false;
+      plumb_text_printf(&t->text, "%lld", (long long)value);
+    }
+  }
+  if (predicate) plumb_text_printf(&t->text, " selp.b32 $0, 1, 0, p; }");
+  return true;
+}
+
+static bool write(ptx_intrinsic *t) {
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (strcmp(rows[i].name, t->name) == 0) return write_row(t, rows[i].operands, rows[i].text);
+  return ptx_intrinsic_matrix(t) || ptx_intrinsic_async(t);
+}
+
 bool plumb_ptx_of_intrinsic(plumb_arena *arena, const char *name, const int64_t *constants,
                             size_t count, plumb_ptx_intrinsic *out) {
   static const char prefix[] = "llvm.nvvm.";
@@ -33,7 +75,7 @@ bool plumb_ptx_of_intrinsic(plumb_arena *arena, const char *name, const int64_t 
                      .text = plumb_text_create(arena),
                      .constraints = plumb_text_create(arena),
                      .out = out};
-  if (!ptx_intrinsic_matrix(&t) && !ptx_intrinsic_async(&t)) return false;
+  if (!write(&t)) return false;
   for (size_t i = 0; i < out->arg_count; i++)
     if (out->args[i] >= count) return false;
   out->text = t.text.data;
