@@ -47,6 +47,32 @@ static const char kernel[] = MODULE(
     "  nvvm.cp.async.bulk.commit.group\n  nvvm.cp.async.bulk.wait_group 0 {read}\n  "
     "llvm.return\n}\n");
 
+/* k(in, out, map): 128 words of `in` from 64 on, plus 1000, in place. */
+static const char bulk[] = MODULE(
+    "llvm.func @k(%in: !llvm.ptr<1>, %out: !llvm.ptr, %map: !llvm.ptr) attributes {nvvm.kernel} "
+    "{\n"
+    "  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>\n  %bar = llvm.mlir.addressof @bar : "
+    "!llvm.ptr<3>\n  %t = nvvm.read.ptx.sreg.tid.x : i32\n  %zero = llvm.mlir.constant(0 : i32) "
+    ": i32\n  %one = llvm.mlir.constant(1 : i32) : i32\n  %bytes = llvm.mlir.constant(512 : i32) "
+    ": i32\n  %add = llvm.mlir.constant(1000 : i32) : i32\n"
+    "  %tc = llvm.addrspacecast %tile : !llvm.ptr<3> to !llvm.ptr<7>\n"
+    "  %from = llvm.getelementptr %in[64] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32\n"
+    "  %first = llvm.icmp \"eq\" %t, %zero : i32\n"
+    "  nvvm.mbarrier.init %bar, %one, predicate = %first : !llvm.ptr<3>, i32, i1\n"
+    "  llvm.cond_br %first, ^load, ^all\n^load:\n"
+    "  %s = nvvm.mbarrier.arrive.expect_tx %bar, %bytes : !llvm.ptr<3>, i32 -> i64\n"
+    "  nvvm.cp.async.bulk.shared.cluster.global %tc, %from, %bar, %bytes : !llvm.ptr<7>, "
+    "!llvm.ptr<1>\n  llvm.br ^all\n^all:\n  nvvm.barrier0\n"
+    "  nvvm.mbarrier.try_wait.parity %bar, %zero, %bytes : !llvm.ptr<3>, i32, i32\n"
+    "  %p = llvm.getelementptr %tile[%t] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32\n"
+    "  %v = llvm.load %p : !llvm.ptr<3> -> i32\n  %v1 = llvm.add %v, %add : i32\n"
+    "  llvm.store %v1, %p : i32, !llvm.ptr<3>\n"
+    "  nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}\n"
+    "  nvvm.barrier0\n  llvm.cond_br %first, ^store, ^end\n^store:\n"
+    "  nvvm.cp.async.bulk.global.shared.cta %from, %tile, %bytes : !llvm.ptr<1>, !llvm.ptr<3>\n"
+    "  nvvm.cp.async.bulk.commit.group\n  nvvm.cp.async.bulk.wait_group 0\n  llvm.br ^end\n^end:\n"
+    "  llvm.return\n}\n");
+
 /* Everything else is only decoded. */
 static const char others[] = MODULE(
     "llvm.func @k(%g: !llvm.ptr<1>, %a: !llvm.ptr, %d: i64, %h: i16, %acc: !llvm.struct<(f32, f32, "
@@ -73,6 +99,22 @@ static const char others[] = MODULE(
     "  nvvm.cp.async.bulk.tensor.shared.cluster.global %tc, %a, %bar, box[%one, %one, %one] "
     "im2col[%h] multicast_mask = %h {mode = #nvvm.tma_load_mode<im2col>} : !llvm.ptr<7>, "
     "!llvm.ptr\n"
+    "  nvvm.cp.async.bulk.shared.cluster.global %tc, %g, %bar, %one multicast_mask = %h : "
+    "!llvm.ptr<7>, !llvm.ptr<1>\n"
+    "  nvvm.cp.async.bulk.shared.cluster.global %tile, %g, %bar, %one l2_cache_hint = %d : "
+    "!llvm.ptr<3>, !llvm.ptr<1>\n"
+    "  nvvm.cp.async.bulk.shared.cluster.shared.cta %tc, %tile, %bar, %one : !llvm.ptr<7>, "
+    "!llvm.ptr<3>\n"
+    "  nvvm.cp.async.bulk.tensor.reduce %a, %tile, box[%one, %one] {redKind = "
+    "#nvvm.tma_redux_kind<add>} : !llvm.ptr, !llvm.ptr<3>\n"
+    "  nvvm.cp.async.bulk.prefetch %g, %one : !llvm.ptr<1>\n"
+    "  nvvm.cp.async.bulk.tensor.prefetch %a, box[%one, %one] : !llvm.ptr\n"
+    "  %size = llvm.mlir.constant(128 : i32) : i32\n"
+    "  nvvm.fence.proxy.acquire #nvvm.mem_scope<gpu> %a, %size\n"
+    "  nvvm.fence.proxy.release #nvvm.mem_scope<gpu>\n"
+    "  nvvm.fence.sync_restrict {order = #nvvm.mem_order<acquire>}\n"
+    "  %fz = llvm.mlir.constant(0.1 : f32) : f32\n"
+    "  %tf = nvvm.convert.float.to.tf32 %fz {rnd = #nvvm.fp_rnd_mode<rna>}\n"
     "  nvvm.wgmma.fence.aligned\n"
     "  %r = nvvm.wgmma.mma_async %d, %d, %acc, <m = 64, n = 8, k = 16>, D [<f32>, <one>], A "
     "[<f16>, "
@@ -103,9 +145,19 @@ static plumb_program *decode(MlirContext mlir, plumb_arena *arena, const char *t
   return status == PLUMB_OK ? p : NULL;
 }
 
-static void run(MlirContext mlir, const char *without) {
+static bool in_box(uint32_t i) {
+  uint32_t x = i % 64, y = i / 64;
+  return x >= 8 && x < 40 && y >= 4 && y < 12;
+}
+static bool in_line(uint32_t i) {
+  return i >= 64 && i < 192;
+}
+
+/* changed: the words to which 1000 is added. */
+static void run(MlirContext mlir, const char *module, bool (*changed)(uint32_t),
+                const char *without) {
   plumb_arena *arena = plumb_arena_create();
-  char *text = plumb_arena_copy_string(arena, kernel);
+  char *text = plumb_arena_copy_string(arena, module);
   char *at = without ? strstr(text, without) : NULL;
   CHECK(!without || at, "no %s", without);
   for (; at && *at && *at != '\n'; at++) *at = ' ';
@@ -141,8 +193,7 @@ static void run(MlirContext mlir, const char *without) {
         result.trap.message ? result.trap.message : "-");
   plumb_machine_read(m, args.in, words, NULL, WORDS * 4, &diag);
   for (uint32_t i = 0; !without && i < WORDS; i++) {
-    uint32_t x = i % 64, y = i / 64;
-    uint32_t want = 7 * i + 1 + (x >= 8 && x < 40 && y >= 4 && y < 12 ? 1000 : 0);
+    uint32_t want = 7 * i + 1 + (changed(i) ? 1000 : 0);
     CHECK(words[i] == want, "word %u is %u, wanted %u", i, words[i], want);
     if (words[i] != want) break;
   }
@@ -156,9 +207,12 @@ int main(void) {
   plumb_arena *arena = plumb_arena_create();
   decode(mlir, arena, others);
   plumb_arena_destroy(arena);
-  run(mlir, NULL);
-  run(mlir, "  nvvm.fence.proxy");
-  run(mlir, "  nvvm.mbarrier.try_wait.parity");
+  run(mlir, kernel, in_box, NULL);
+  run(mlir, kernel, in_box, "  nvvm.fence.proxy");
+  run(mlir, kernel, in_box, "  nvvm.mbarrier.try_wait.parity");
+  run(mlir, bulk, in_line, NULL);
+  run(mlir, bulk, in_line, "  nvvm.fence.proxy");
+  run(mlir, bulk, in_line, "  nvvm.mbarrier.try_wait.parity");
   mlirContextDestroy(mlir);
   return check_finish();
 }
