@@ -200,7 +200,7 @@ bool plumb_mlir_constant_bytes(plumb_mlir_decoder *d, MlirAttribute value, MlirT
     for (size_t j = 0; j < element.count; j++) {
       word128 w;
       if (!source_get(d, &s, (intptr_t)i * (intptr_t)element.count + (intptr_t)j, &w)) return false;
-      memcpy(bytes + (size_t)(i * element.bytes) + j * width, &w, width);
+      memcpy(bytes + i * element.bytes + plumb_mlir_element_offset(&element, j), &w, width);
     }
   *out_bytes = bytes;
   *out_size_bytes = size;

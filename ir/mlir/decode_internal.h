@@ -99,15 +99,20 @@ MlirType plumb_mlir_element_type(MlirType type);
 /* Registers of a lane's part of "!gpu.mma_matrix<...>"; false for any other text
  * (gpu_matrix.c). */
 bool plumb_mlir_mma_matrix(const char *text, plumb_dtype *out_type, size_t *out_count);
-/* How a memref's (or tensor's) element lies in memory: `count` consecutive elements of
- * `dtype`, `bytes` apart from the next (a vector element: its size rounded up to a power
- * of two, as LLVM lays it out). */
+/* How a memref's (or tensor's) element lies in memory: `count` elements of `dtype` in rows of
+ * `row`, the innermost dimension of a vector, whose size is rounded up to a power of two, as
+ * LLVM lays it out; `bytes` from one to the next. */
 typedef struct plumb_mlir_element {
   plumb_dtype dtype;
   int bits;
-  size_t count;
-  int64_t bytes;
+  size_t count, row;
+  int64_t row_bytes, bytes;
 } plumb_mlir_element;
+/* Where its flat element `i` lies in it, in bytes. */
+static inline int64_t plumb_mlir_element_offset(const plumb_mlir_element *e, size_t i) {
+  return (int64_t)(i / e->row) * e->row_bytes +
+         (int64_t)(i % e->row) * (int64_t)plumb_dtype_bytes(e->dtype);
+}
 bool plumb_mlir_element_layout(plumb_mlir_decoder *d, MlirType shaped,
                                plumb_mlir_element *out_element);
 /* Window of a memref's memory space: none GENERIC, 1 or global GLOBAL, 3 or workgroup
@@ -367,6 +372,14 @@ const char *plumb_mlir_symbol(plumb_mlir_decoder *d, const char *symbol);
 const char *plumb_mlir_symbol_text(plumb_mlir_decoder *d, MlirAttribute reference);
 /* The program's name of what a flat or nested reference (@m::@k) names. */
 const char *plumb_mlir_symbol_name(plumb_mlir_decoder *d, MlirAttribute reference);
+/* The operation in the current symbol scope, or one around it, that defines `symbol`; null
+ * when there is none. */
+MlirOperation plumb_mlir_find_symbol(plumb_mlir_decoder *d, const char *symbol);
+bool plumb_mlir_has_body(MlirOperation function);
+/* A call of `symbol`, which has no body here but is known by name: a function of C, of
+ * libdevice, or of MLIR's runtime (llvm_library.c). False after plumb_mlir_reject. */
+bool plumb_mlir_decode_known_call(plumb_mlir_decoder *d, MlirOperation op, const char *symbol,
+                                  size_t arg_count);
 /* The program's name of an operation that defines a symbol; "" when it has none. */
 const char *plumb_mlir_defined_name(plumb_mlir_decoder *d, MlirOperation op);
 /* A kernel's parameter `i` that is passed by its bytes (llvm.byval): adds it to the param

@@ -51,6 +51,10 @@ static bool decode_call(plumb_mlir_decoder *d, MlirOperation op, const plumb_mli
   (void)row;
   MlirAttribute callee;
   if (!plumb_mlir_attribute(op, "callee", &callee)) return plumb_mlir_reject(d, "no callee");
+  const char *symbol = plumb_mlir_symbol_text(d, callee);
+  MlirOperation function = plumb_mlir_find_symbol(d, symbol);
+  if (!mlirOperationIsNull(function) && !plumb_mlir_has_body(function))
+    return plumb_mlir_decode_known_call(d, op, symbol, (size_t)mlirOperationGetNumOperands(op));
   plumb_mlir_run args = plumb_mlir_operands(d, op, 0, mlirOperationGetNumOperands(op));
   plumb_mlir_run results = fresh_results(d, op);
   plumb_build_call(&d->b, plumb_mlir_symbol_name(d, callee), results.regs, results.count, args.regs,

@@ -176,8 +176,7 @@ bool plumb_mlir_llvm_decode_return(plumb_mlir_decoder *d, MlirOperation op,
 
 /* --- globals --- */
 
-/* The operation in the current symbol scope, or one around it, that defines `symbol`. */
-static MlirOperation find_symbol(plumb_mlir_decoder *d, const char *symbol) {
+MlirOperation plumb_mlir_find_symbol(plumb_mlir_decoder *d, const char *symbol) {
   for (MlirOperation scope = d->symbol_scope; !mlirOperationIsNull(scope);
        scope = mlirOperationGetParentOperation(scope)) {
     MlirBlock body = plumb_mlir_body(scope, 0);
@@ -342,7 +341,7 @@ bool plumb_mlir_llvm_decode_addressof(plumb_mlir_decoder *d, MlirOperation op,
   MlirAttribute reference;
   size_t index;
   if (!plumb_mlir_attribute(op, "global_name", &reference)) return false;
-  MlirOperation symbol = find_symbol(d, plumb_mlir_symbol_text(d, reference));
+  MlirOperation symbol = plumb_mlir_find_symbol(d, plumb_mlir_symbol_text(d, reference));
   if (mlirOperationIsNull(symbol) || !plumb_mlir_name_is(symbol, "llvm.mlir.global"))
     return plumb_mlir_reject(d, "the address of @%s", plumb_mlir_symbol_text(d, reference));
   if (!find_global(d, symbol, &index)) return false;
@@ -358,7 +357,7 @@ bool plumb_mlir_llvm_decode_addressof(plumb_mlir_decoder *d, MlirOperation op,
 
 /* --- calls --- */
 
-static bool has_body(MlirOperation function) {
+bool plumb_mlir_has_body(MlirOperation function) {
   return mlirOperationGetNumRegions(function) > 0 &&
          !mlirBlockIsNull(mlirRegionGetFirstBlock(mlirOperationGetRegion(function, 0)));
 }
@@ -401,14 +400,9 @@ bool plumb_mlir_llvm_decode_call(plumb_mlir_decoder *d, MlirOperation op,
   const char *symbol = plumb_mlir_symbol_text(d, callee);
   size_t arg_count = (size_t)mlirOperationGetNumOperands(op);
   if (plumb_mlir_segments(d, op, &segments, &count) && count > 0) arg_count = (size_t)segments[0];
-  MlirOperation function = find_symbol(d, symbol);
-  if (mlirOperationIsNull(function) || !has_body(function)) {
-    plumb_mlir_run *args = PLUMB_NEW_ARRAY(d->arena, plumb_mlir_run, arg_count + 1);
-    for (size_t i = 0; i < arg_count; i++) args[i] = plumb_mlir_operand(d, op, (intptr_t)i);
-    return plumb_mlir_llvm_known_call(d, op, symbol, args, arg_count) ||
-           plumb_mlir_reject(d, "external function @%s%s%s", symbol, d->why ? ": " : "",
-                             d->why ? d->why : "");
-  }
+  MlirOperation function = plumb_mlir_find_symbol(d, symbol);
+  if (mlirOperationIsNull(function) || !plumb_mlir_has_body(function))
+    return plumb_mlir_decode_known_call(d, op, symbol, arg_count);
   plumb_mlir_run args = call_arguments(d, op, arg_count);
   plumb_mlir_run results = {NULL, 0};
   if (mlirOperationGetNumResults(op)) results = plumb_mlir_fresh_result(d, op, 0);

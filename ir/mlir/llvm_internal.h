@@ -47,10 +47,6 @@ plumb_reg plumb_mlir_llvm_from_i64(plumb_mlir_decoder *d, plumb_reg r, plumb_dty
 /* The address in `pointer`'s space as a generic one. */
 plumb_reg plumb_mlir_llvm_generic(plumb_mlir_decoder *d, plumb_reg address, plumb_space space);
 
-/* A function of libdevice or of C known by name (device math, malloc, ...): decodes the call.
- * False with d->why NULL: not known. */
-bool plumb_mlir_llvm_known_call(plumb_mlir_decoder *d, MlirOperation op, const char *callee,
-                                const plumb_mlir_run *args, size_t arg_count);
 /* One NVVM intrinsic by its name ("llvm.nvvm.barrier0"): defines the results of `op`, whose
  * operands from 0 on are the arguments. False with d->why NULL: not known. */
 bool plumb_mlir_nvvm_intrinsic(plumb_mlir_decoder *d, MlirOperation op, const char *name);

@@ -181,8 +181,33 @@ static bool memref_copy(plumb_mlir_decoder *d, const plumb_mlir_run *args) {
   return true;
 }
 
-bool plumb_mlir_llvm_known_call(plumb_mlir_decoder *d, MlirOperation op, const char *callee,
-                                const plumb_mlir_run *args, size_t arg_count) {
+/* --- printing (mlir/lib/ExecutionEngine/CRunnerUtils.cpp) --- */
+
+static bool known_print(plumb_mlir_decoder *d, MlirOperation op, const char *name,
+                        const plumb_mlir_run *args, size_t arg_count) {
+  static const struct {
+    const char *name, *format;
+  } rows[] = {{"printI64", "%d"},    {"printU64", "%u"},   {"printF16", "%g"},
+              {"printBF16", "%g"},   {"printF32", "%g"},   {"printF64", "%g"},
+              {"printOpen", "( "},   {"printClose", " )"}, {"printComma", ", "},
+              {"printNewline", "\n"}};
+  if (arg_count > 1 || (arg_count && args[0].count != 1) || mlirOperationGetNumResults(op))
+    return false;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (strcmp(rows[i].name, name) != 0 || (rows[i].format[0] == '%') != (arg_count == 1)) continue;
+    plumb_reg value = arg_count ? args[0].regs[0] : PLUMB_NO_REG;
+    /* Halves are passed as their bits. */
+    if (strstr(name, "F16"))
+      value = plumb_build1(&d->b, PLUMB_OP_MOV, name[5] == 'B' ? PLUMB_BF16 : PLUMB_F16, value);
+    plumb_build(&d->b, PLUMB_OP_PRINT, PLUMB_I1, NULL, 0, &value, arg_count)->imm =
+        plumb_string_add(d->program, rows[i].format);
+    return true;
+  }
+  return false;
+}
+
+static bool known_call(plumb_mlir_decoder *d, MlirOperation op, const char *callee,
+                       const plumb_mlir_run *args, size_t arg_count) {
   d->why = NULL;
   if (!strcmp(callee, "abort") || !strcmp(callee, "__assertfail")) {
     plumb_build(&d->b, PLUMB_OP_TRAP, PLUMB_I1, NULL, 0, NULL, 0)->imm =
@@ -192,5 +217,15 @@ bool plumb_mlir_llvm_known_call(plumb_mlir_decoder *d, MlirOperation op, const c
   if (!strcmp(callee, "memrefCopy") && arg_count == 3 && args[0].count == 1 && args[1].count == 1 &&
       args[2].count == 1)
     return memref_copy(d, args);
-  return known_memory(d, op, callee, args, arg_count) || known_math(d, op, callee, args, arg_count);
+  return known_memory(d, op, callee, args, arg_count) ||
+         known_math(d, op, callee, args, arg_count) || known_print(d, op, callee, args, arg_count);
+}
+
+bool plumb_mlir_decode_known_call(plumb_mlir_decoder *d, MlirOperation op, const char *symbol,
+                                  size_t arg_count) {
+  plumb_mlir_run *args = PLUMB_NEW_ARRAY(d->arena, plumb_mlir_run, arg_count + 1);
+  for (size_t i = 0; i < arg_count; i++) args[i] = plumb_mlir_operand(d, op, (intptr_t)i);
+  return known_call(d, op, symbol, args, arg_count) ||
+         plumb_mlir_reject(d, "external function @%s%s%s", symbol, d->why ? ": " : "",
+                           d->why ? d->why : "");
 }

@@ -69,19 +69,17 @@ plumb_reg plumb_mlir_address(plumb_mlir_decoder *d, const plumb_mlir_buffer *buf
 void plumb_mlir_load(plumb_mlir_decoder *d, const plumb_mlir_buffer *buffer,
                      const plumb_reg *indices, plumb_reg *out_regs) {
   plumb_reg address = plumb_mlir_address(d, buffer, indices);
-  unsigned bytes = plumb_dtype_bytes(buffer->element.dtype);
   for (size_t i = 0; i < buffer->element.count; i++)
     out_regs[i] = plumb_build_load(&d->b, buffer->element.dtype, buffer->space, address,
-                                   (int64_t)(i * bytes));
+                                   plumb_mlir_element_offset(&buffer->element, i));
 }
 
 void plumb_mlir_store(plumb_mlir_decoder *d, const plumb_mlir_buffer *buffer,
                       const plumb_reg *indices, const plumb_reg *regs) {
   plumb_reg address = plumb_mlir_address(d, buffer, indices);
-  unsigned bytes = plumb_dtype_bytes(buffer->element.dtype);
   for (size_t i = 0; i < buffer->element.count; i++)
-    plumb_build_store(&d->b, buffer->element.dtype, buffer->space, address, (int64_t)(i * bytes),
-                      regs[i]);
+    plumb_build_store(&d->b, buffer->element.dtype, buffer->space, address,
+                      plumb_mlir_element_offset(&buffer->element, i), regs[i]);
 }
 
 plumb_mlir_run plumb_mlir_contiguous(plumb_mlir_decoder *d, plumb_reg address,

@@ -165,9 +165,9 @@ bool plumb_mlir_flatten(plumb_mlir_decoder *d, MlirType type, plumb_mlir_flat *o
 bool plumb_mlir_element_layout(plumb_mlir_decoder *d, MlirType shaped,
                                plumb_mlir_element *out_element) {
   MlirType element = plumb_mlir_element_type(shaped);
-  *out_element = (plumb_mlir_element){.count = 1};
+  *out_element = (plumb_mlir_element){.count = 1, .row = 1};
   if (plumb_mlir_scalar_type(element, &out_element->dtype, &out_element->bits)) {
-    out_element->bytes = plumb_dtype_bytes(out_element->dtype);
+    out_element->bytes = out_element->row_bytes = plumb_dtype_bytes(out_element->dtype);
     return true;
   }
   plumb_mlir_flat flat;
@@ -178,20 +178,16 @@ bool plumb_mlir_element_layout(plumb_mlir_decoder *d, MlirType shaped,
   if (!flat.count) return plumb_mlir_reject(d, "buffer of %s", plumb_mlir_print_type(d, element));
   out_element->dtype = flat.types[0];
   out_element->bits = flat.bits;
-  out_element->count = flat.count;
-  out_element->bytes = (int64_t)flat.count * plumb_dtype_bytes(flat.types[0]);
+  out_element->count = out_element->row = flat.count;
   /* Only the innermost dimension is an LLVM vector; outer ones are arrays of it. */
-  if (mlirTypeIsAVector(element) && mlirShapedTypeGetRank(element) > 0) {
-    int64_t inner = mlirShapedTypeGetDimSize(element, mlirShapedTypeGetRank(element) - 1) *
-                    plumb_dtype_bytes(flat.types[0]);
-    if (inner & (inner - 1)) {
-      if (mlirShapedTypeGetRank(element) > 1)
-        return plumb_mlir_reject(d, "buffer of %s", plumb_mlir_print_type(d, element));
-      int64_t rounded = 1;
-      while (rounded < inner) rounded *= 2;
-      out_element->bytes = rounded;
-    }
-  }
+  bool vector = mlirTypeIsAVector(element) && mlirShapedTypeGetRank(element) > 0;
+  if (vector)
+    out_element->row =
+        (size_t)mlirShapedTypeGetDimSize(element, mlirShapedTypeGetRank(element) - 1);
+  int64_t packed = (int64_t)out_element->row * plumb_dtype_bytes(flat.types[0]);
+  out_element->row_bytes = vector ? 1 : packed;
+  while (out_element->row_bytes < packed) out_element->row_bytes *= 2;
+  out_element->bytes = (int64_t)(flat.count / out_element->row) * out_element->row_bytes;
   return true;
 }
 

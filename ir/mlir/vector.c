@@ -171,11 +171,37 @@ static bool decode_bitcast(plumb_mlir_decoder *d, MlirOperation op, const plumb_
   return true;
 }
 
-/* memref<AxBxT> as a memref of one vector. */
+/* vector.type_cast: the trailing dimensions of a contiguous memref as a vector, or the leading
+ * ones of its vectors as dimensions. The bytes stay: both types must agree on where each
+ * element lies. */
 static bool decode_type_cast(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
+  MlirType type = plumb_mlir_result_type(op, 0);
   plumb_mlir_run run = plumb_mlir_operand(d, op, 0);
-  plumb_mlir_define_result(d, op, 0, run.regs, 3);
+  plumb_mlir_buffer from;
+  plumb_mlir_element to;
+  if (!plumb_mlir_buffer_open(d, run, plumb_mlir_operand_type(op, 0), &from) ||
+      !plumb_mlir_element_layout(d, type, &to))
+    return false;
+  size_t rank = (size_t)mlirShapedTypeGetRank(type);
+  bool rows_agree = from.element.row == to.row && from.element.row_bytes == to.row_bytes;
+  bool packed =
+      to.row_bytes == (int64_t)(to.row * plumb_dtype_bytes(to.dtype)) &&
+      from.element.row_bytes == (int64_t)(from.element.row * plumb_dtype_bytes(from.element.dtype));
+  if (from.element.dtype != to.dtype || (!rows_agree && !packed))
+    return plumb_mlir_reject(d, "elements that would lie elsewhere");
+  plumb_reg *zeros = new_regs(d, from.rank), *sizes = new_regs(d, rank);
+  for (size_t i = 0; i < from.rank; i++) zeros[i] = plumb_mlir_i64(d, 0);
+  for (size_t i = 0; i < rank; i++) {
+    if (mlirShapedTypeIsDynamicDim(type, (intptr_t)i))
+      return plumb_mlir_reject(d, "a dynamic dimension");
+    sizes[i] = plumb_mlir_i64(d, mlirShapedTypeGetDimSize(type, (intptr_t)i));
+  }
+  plumb_mlir_run out = plumb_mlir_contiguous(d, plumb_mlir_address(d, &from, zeros), sizes, rank);
+  plumb_reg *regs = new_regs(d, out.count);
+  memcpy(regs, out.regs, out.count * sizeof *regs);
+  regs[0] = run.regs[0]; /* what is freed */
+  plumb_mlir_define_result(d, op, 0, regs, out.count);
   return true;
 }
 
@@ -406,9 +432,65 @@ static bool decode_fma(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir
   return true;
 }
 
-/* Output for people: no effect on values. */
+/* The conversion of one element, as MLIR's runner library prints it. */
+static const char *conversion_of(MlirType element) {
+  if (mlirTypeIsAFloat(element)) return "%g";
+  bool is_bit = mlirTypeIsAInteger(element) && mlirIntegerTypeGetWidth(element) == 1;
+  bool is_unsigned = mlirTypeIsAIndex(element) || is_bit ||
+                     (mlirTypeIsAInteger(element) && mlirIntegerTypeIsUnsigned(element));
+  return is_unsigned ? "%u" : "%d";
+}
+
+static void append_nested(plumb_text *text, const plumb_vector_shape *shape, size_t dimension,
+                          const char *conversion) {
+  if (dimension == shape->rank) {
+    plumb_text_printf(text, "%s", conversion);
+    return;
+  }
+  for (int64_t i = 0; i < shape->dims[dimension]; i++) {
+    plumb_text_printf(text, "%s", i ? ", " : "( ");
+    append_nested(text, shape, dimension + 1, conversion);
+  }
+  plumb_text_printf(text, " )");
+}
+
+/* vector.print: a value or a text, then what `punctuation` names (a new line, unless it says
+ * otherwise). */
 static bool decode_print(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
-  (void)d, (void)op, (void)row;
+  (void)row;
+  plumb_text format = plumb_text_create(d->arena);
+  plumb_mlir_run values = plumb_mlir_operands(d, op, 0, mlirOperationGetNumOperands(op));
+  MlirAttribute attribute;
+  if (plumb_mlir_attribute(op, "stringLiteral", &attribute)) {
+    for (const char *c = plumb_mlir_symbol_text(d, attribute); *c; c++)
+      plumb_text_printf(&format, *c == '%' ? "%%%%" : "%c", *c);
+  } else if (values.count) {
+    MlirType type = plumb_mlir_operand_type(op, 0), element = plumb_mlir_element_type(type);
+    plumb_vector_shape shape;
+    if (!plumb_vector_shape_of(d, type, &shape)) return false;
+    if (mlirTypeIsAVector(type) && !shape.rank)
+      plumb_text_printf(&format, "( %s )", conversion_of(element));
+    else
+      append_nested(&format, &shape, 0, conversion_of(element));
+    plumb_dtype stored;
+    int bits;
+    if (strcmp(conversion_of(element), "%d") == 0 &&
+        plumb_mlir_scalar_type(element, &stored, &bits)) {
+      plumb_reg *extended = new_regs(d, values.count);
+      for (size_t i = 0; i < values.count; i++)
+        extended[i] = plumb_mlir_extend(d, stored, bits, values.regs[i]);
+      values.regs = extended;
+    }
+  }
+  const char *mark = plumb_mlir_attribute_text(d, op, "punctuation");
+  plumb_text_printf(&format, "%s",
+                    strstr(mark, "newline") ? "\n"
+                    : strstr(mark, "comma") ? ", "
+                    : strstr(mark, "open")  ? "( "
+                    : strstr(mark, "close") ? " )"
+                                            : "");
+  plumb_build(&d->b, PLUMB_OP_PRINT, PLUMB_I1, NULL, 0, values.regs, values.count)->imm =
+      plumb_string_add(d->program, format.data ? format.data : "");
   return true;
 }
 

@@ -49,13 +49,12 @@ static void load_guarded(plumb_mlir_decoder *d, const plumb_mlir_buffer *base, c
   size_t count = base->element.count;
   plumb_mlir_run merged = plumb_mlir_variables(d, (plumb_mlir_run){otherwise, count});
   plumb_reg address = plumb_mlir_address(d, base, at);
-  unsigned bytes = plumb_dtype_bytes(base->element.dtype);
   set_guard(d, guard);
   for (size_t i = 0; i < count; i++) {
     plumb_inst *inst =
         plumb_build(&d->b, PLUMB_OP_LOAD, base->element.dtype, &merged.regs[i], 1, &address, 1);
     inst->space = (uint8_t)base->space;
-    inst->imm = (int64_t)(i * bytes);
+    inst->imm = plumb_mlir_element_offset(&base->element, i);
   }
   set_guard(d, PLUMB_NO_REG);
   memcpy(out_regs, merged.regs, count * sizeof *out_regs);
@@ -67,11 +66,10 @@ static void store_guarded(plumb_mlir_decoder *d, const plumb_mlir_buffer *base, 
   guard = known_guard(d, guard, &never);
   if (never) return;
   plumb_reg address = plumb_mlir_address(d, base, at);
-  unsigned bytes = plumb_dtype_bytes(base->element.dtype);
   set_guard(d, guard);
   for (size_t i = 0; i < base->element.count; i++)
-    plumb_build_store(&d->b, base->element.dtype, base->space, address, (int64_t)(i * bytes),
-                      regs[i]);
+    plumb_build_store(&d->b, base->element.dtype, base->space, address,
+                      plumb_mlir_element_offset(&base->element, i), regs[i]);
   set_guard(d, PLUMB_NO_REG);
 }
 

@@ -68,6 +68,18 @@ arg2 = 0.5
 arg3 = 4
 TEXT
 
+# What vector.print prints, and MLIR's runner library where a step has lowered it.
+row print "$here/print.mlir" --entry main <<'END'
+( -1, 2 )
+( ( 1.5, -0 ), ( inf, nan ) )
+( 1, 0 )
+( -8, 7 )
+100%
+0.5, 7
+-3
+1.5
+END
+
 # A kernel that misbehaves: the trap is the output, the exit code 1.
 code=0
 "$plumb" run "$here/saxpy.ptx" --block 4 --arg 'f32:[1]' --arg 'f32:[1]' --arg 1.0 --arg 4 \

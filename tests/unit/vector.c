@@ -215,6 +215,44 @@ static const run_row rows[] = {
      1,
      4,
      {2, 6, 12, 0x1.00000ap+1f}}, /* two roundings would give 0x1.000008p+1 */
+    /* A row of three lies in the room of four, in the whole and in the rows alike. */
+    {"buffer-of-rows",
+     HEAD("%x: memref<4xf32>") "%a = memref.alloca() : memref<vector<2x3xf32>> "
+                               "%w = arith.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : "
+                               "vector<2x3xf32> "
+                               "memref.store %w, %a[] : memref<vector<2x3xf32>> "
+                               "%rows = vector.type_cast %a : memref<vector<2x3xf32>> to "
+                               "memref<2xvector<3xf32>> "
+                               "%one = arith.constant 1 : index "
+                               "%last = memref.load %rows[%one] : memref<2xvector<3xf32>> "
+                               "%n = arith.constant dense<7.0> : vector<3xf32> "
+                               "memref.store %n, %rows[%z] : memref<2xvector<3xf32>> "
+                               "%v = memref.load %a[] : memref<vector<2x3xf32>> "
+                               "%p = vector.extract %v[0, 2] : f32 from vector<2x3xf32> "
+                               "%q = vector.extract %v[1, 0] : f32 from vector<2x3xf32> "
+                               "%s = vector.extract %last[2] : f32 from vector<3xf32> "
+                               "%r = vector.from_elements %p, %q, %s, %s : vector<4xf32>" STORE,
+     {{1, {4}, {0}}, OUT4},
+     1,
+     4,
+     {7, 4, 6, 6}},
+    {"buffer-as-one-vector",
+     HEAD("%x: memref<4xf32>") "%w = vector.type_cast %x : memref<4xf32> to memref<vector<4xf32>> "
+                               "%r = memref.load %w[] : memref<vector<4xf32>>" STORE,
+     {{1, {4}, {4, 3, 2, 1}}, OUT4},
+     1,
+     4,
+     {4, 3, 2, 1}},
+    /* What math-to-libm makes: functions that only their names describe. */
+    {"library-function",
+     "func.func private @sqrtf(f32) -> f32 " X4
+     "%e = vector.extract %v[2] : f32 from vector<4xf32> "
+     "%q = func.call @sqrtf(%e) : (f32) -> f32 "
+     "%r = vector.broadcast %q : f32 to vector<4xf32>" STORE,
+     {{1, {4}, {1, 2, 9, 4}}, OUT4},
+     1,
+     4,
+     {3, 3, 3, 3}},
 };
 
 int main(void) {
