@@ -262,17 +262,28 @@ static void judge_same(case_run *r, size_t index, const plumb_outcome *out,
   }
 }
 
+/* Whether a run of the other reading is worth its time. Payloads matter where NaNs are. */
+static bool is_worth(const case_run *r, const plumb_outcome *out, plumb_freedom which) {
+  enum { CHEAP = 20000000, CHEAP_NAN = 2000000 };
+  const check *k = r->k;
+  if (which != PLUMB_FREEDOM_NAN) return out->counters.lane_instructions <= CHEAP;
+  if (out->counters.lane_instructions > CHEAP_NAN) return false;
+  for (size_t t = 0; t < k->task->tensor_count; t++) {
+    bool given = k->task->tensors[t].role != PLUMB_ROLE_OUTPUT;
+    if (given && plumb_freedom_nonfinite(&r->c->tensors[t])) return true;
+    if (plumb_freedom_nonfinite(&out->outputs[t])) return true;
+  }
+  return false;
+}
+
 /* Executes the stage in its other readings too: which of them give other outputs. Once that is
- * known of one, no further case is asked, and a long case is not. */
+ * known of one, no further case is asked. */
 static void read_otherwise(case_run *r, size_t index, const plumb_outcome *out) {
-  enum { CHEAP_LANE_INSTRUCTIONS = 20000000 };
   check *k = r->k;
   stage_row *row = &k->rows[index];
   for (int i = 0; i < PLUMB_FREEDOM_COUNT; i++) {
     const plumb_stage *other = row->readings.others[i];
-    if (!other || row->depends >> i & 1 ||
-        out->counters.lane_instructions > CHEAP_LANE_INSTRUCTIONS)
-      continue;
+    if (!other || row->depends >> i & 1 || !is_worth(r, out, (plumb_freedom)i)) continue;
     plumb_arena *scratch = plumb_arena_create();
     plumb_outcome o;
     execute(k, scratch, row->side, other, r->c, 1, NULL, false, (plumb_freedom)i, &o);

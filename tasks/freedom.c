@@ -83,6 +83,17 @@ bool plumb_freedom_same(const plumb_array *a, const plumb_array *b) {
   return true;
 }
 
+bool plumb_freedom_nonfinite(const plumb_array *a) {
+  unsigned bytes = plumb_dtype_bytes(a->type);
+  if (!a->data || !plumb_dtype_is_float(a->type) || bytes > 8) return false;
+  for (size_t i = 0; i < a->count; i++) {
+    uint64_t bits = 0;
+    memcpy(&bits, (const unsigned char *)a->data + i * bytes, bytes);
+    if (!isfinite(plumb_dtype_to_double(a->type, bits))) return true;
+  }
+  return false;
+}
+
 const char *plumb_freedom_sentence(plumb_arena *arena, unsigned bits, plumb_freedom which) {
   const plumb_freedom_info *f = &plumb_freedom_table[which];
   bool other = (bits >> which & 1) != 0;

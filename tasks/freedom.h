@@ -30,6 +30,10 @@ uint64_t plumb_freedom_seed(unsigned bits, plumb_freedom which);
  * value. */
 bool plumb_freedom_same(const plumb_array *a, const plumb_array *b);
 
+/* Whether a float among them is infinite or a NaN: where no input and no output is, payloads are
+ * not asked for. */
+bool plumb_freedom_nonfinite(const plumb_array *a);
+
 /* "whether ... are fused (executed unfused; fused gives other results)" */
 const char *plumb_freedom_sentence(plumb_arena *arena, unsigned bits, plumb_freedom which);
 

@@ -112,3 +112,39 @@ grep -q "^note: candidate, stage 0 depends on $fused (--freedom contract=unfused
   { echo "check has no note: $(cat "$work/out")"; exit 1; }
 "${pair[@]}" --freedom contract=fused --format json | grep -q "$fused (--freedom contract=fused was" ||
   { echo "check in JSON has no note"; exit 1; }
+
+# Payloads in check: an infinity minus itself, whose bits the output keeps.
+cat > "$work/bits.mlir" <<'MLIR'
+func.func @f(%x: memref<64xf32>, %o: memref<64xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 64 : index
+  %mask = arith.constant 1048575 : i32
+  scf.for %i = %c0 to %n step %c1 {
+    %a = memref.load %x[%i] : memref<64xf32>
+    %d = arith.subf %a, %a : f32
+    %b = arith.bitcast %d : f32 to i32
+    %m = arith.andi %b, %mask : i32
+    memref.store %m, %o[%i] : memref<64xi32>
+  }
+  return
+}
+MLIR
+cat > "$work/bits.ptx" <<'PTX'
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 x, .param .u64 o) {
+.reg .b32 %r<4>; .reg .b64 %d<8>; .reg .f32 %f<8>;
+ld.param.u64 %d1, [x]; ld.param.u64 %d3, [o]; mov.u32 %r1, %tid.x; mul.wide.u32 %d4, %r1, 4;
+add.u64 %d1, %d1, %d4; add.u64 %d3, %d3, %d4;
+ld.global.f32 %f1, [%d1]; sub.rn.f32 %f1, %f1, %f1; mov.b32 %r2, %f1; and.b32 %r2, %r2, 1048575;
+st.global.b32 [%d3], %r2;
+ret;
+}
+PTX
+bits=("$plumb" check "$work/bits.mlir" "$work/bits.ptx" --grid 1 --block 64 --quiet --fill)
+out=$("${bits[@]}" special) || true
+[[ $out == *"stage 0 depends on the payload of a NaN"* ]] || { echo "no payload in: $out"; exit 1; }
+out=$("${bits[@]}" exact)
+[[ $out != *depends* ]] || { echo "no NaN, but: $out"; exit 1; }
