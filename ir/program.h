@@ -1,7 +1,8 @@
 /* The program: the one executable form. Every stage (MLIR, LLVM IR, PTX) decodes
  * to it, and one executor runs it. It is a list of functions, each a flat array
  * of instructions in basic blocks over typed virtual registers, plus globals,
- * strings and a source map. It is not an optimising IR: nothing rewrites it.
+ * strings and a source map. It is not an optimising IR: nothing rewrites it but
+ * freedom.h, to another reading that the source's specification allows.
  *
  *     plumb_program *p = plumb_program_create(arena, "softmax");
  *     plumb_function *f = plumb_function_create(p, "k", PLUMB_KERNEL);
