@@ -19,9 +19,9 @@ static double step_of(const plumb_product *p) {
   return fp8 ? 0x1p-13 : 0x1p-23;
 }
 
-/* The exponent of the lowest bit that is set. */
+/* The exponent of the lowest bit that is set; far above all others where none is. */
 static int lowest_bit(double v) {
-  if (v == 0) return 1 << 20;
+  if (v == 0 || !isfinite(v)) return 1 << 20;
   int exponent;
   double m = ldexp(frexp(v, &exponent), 53);
   return exponent - 53 + __builtin_ctzll((uint64_t)fabs(m));
