@@ -339,6 +339,7 @@ typedef struct plumb_reloc {
 struct plumb_program {
   plumb_arena *arena;
   const char *name;
+  const char *note; /* what a reader should know of the source that it was decoded from, or NULL */
   plumb_function **functions;
   size_t function_count, function_capacity;
   plumb_global *globals;

@@ -419,6 +419,8 @@ static plumb_status list_stages(check *k) {
         char sentence[1400];
         plumb_diag_format(&s->stage->problem, sentence, sizeof sentence);
         s->why_undecided = plumb_arena_copy_string(k->arena, sentence);
+      } else if (s->stage->program->note) {
+        add_note(k, s->stage->program->note);
       }
       if (k->options->save)
         PLUMB_TRY(

@@ -45,6 +45,7 @@ plumb_status plumb_verb_show(plumb_arena *arena, plumb_verb_options *o, plumb_te
       plumb_text_printf(out, "// undecided: %s\n", s->problem.message);
       continue;
     }
+    if (s->program->note) plumb_text_printf(out, "// note: %s\n", s->program->note);
     plumb_text_printf(out, "// program of stage %d\n", s->index);
     plumb_program_print(s->program, out);
   }

@@ -151,6 +151,7 @@ typedef struct ptx_function {
 
 typedef struct ptx_module {
   const char *path;
+  unsigned version[2]; /* of .version: 9 and 0 for 9.0 */
   const char **files;
   size_t file_count, file_capacity;
   ptx_variable *variables;

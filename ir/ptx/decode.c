@@ -408,10 +408,24 @@ static plumb_status rename_relocations(ptx_decoder *d, size_t first_global) {
   return PLUMB_OK;
 }
 
+/* CUDA 13.5 writes PTX 9.5, the newest version that is known. */
+static const unsigned newest[2] = {9, 5};
+
+static void note_version(plumb_program *p, const unsigned version[2]) {
+  if (version[0] < newest[0] || (version[0] == newest[0] && version[1] <= newest[1])) return;
+  plumb_text note = plumb_text_create(p->arena);
+  plumb_text_printf(&note,
+                    "PTX version %u.%u is newer than %u.%u, the newest known: what is new in it "
+                    "is unsupported, and what it changed is taken as it was",
+                    version[0], version[1], newest[0], newest[1]);
+  p->note = note.data;
+}
+
 plumb_status plumb_ptx_decode(plumb_program *p, const char *path, const char *text, size_t length,
                               plumb_diag *diag) {
   ptx_module module;
   PLUMB_TRY(ptx_parse(p->arena, path, text, length, &module, diag));
+  note_version(p, module.version);
   ptx_decoder d = {.arena = p->arena, .program = p, .module = &module, .diag = diag};
   size_t first_global = p->global_count;
   for (size_t i = 0; i < module.variable_count; i++)

@@ -298,8 +298,21 @@ static plumb_status function(ptx_parser *p, bool is_entry, const ptx_variable *l
   return PLUMB_OK;
 }
 
+static void read_version(const ptx_token *token, unsigned out[2]) {
+  out[0] = out[1] = 0;
+  for (size_t i = 0, part = 0; i < token->length; i++) {
+    if (token->text[i] == '.' && part == 0)
+      part = 1;
+    else if (token->text[i] < '0' || token->text[i] > '9' || out[part] > 99999)
+      return;
+    else
+      out[part] = out[part] * 10 + (unsigned)(token->text[i] - '0');
+  }
+}
+
 /* .version, .target and .address_size (11.1): which code the module may hold. A newer
- * version and any target are taken: only an unknown instruction is unsupported. */
+ * version and any target are taken: only an unknown instruction is unsupported (the version
+ * is noted in the program: decode.c). */
 static plumb_status module_head(ptx_parser *p) {
   bool is_size = ptx_parser_at_dot(p, "address_size");
   bool is_version = ptx_parser_at_dot(p, "version");
@@ -308,6 +321,7 @@ static plumb_status module_head(ptx_parser *p) {
     return ptx_parser_fail(p, "an address size of 64");
   if (is_version && p->token.kind != PTX_F64 && p->token.kind != PTX_INT)
     return ptx_parser_fail(p, "a version such as 9.0");
+  if (is_version) read_version(&p->token, p->module->version);
   if (is_size || is_version) return ptx_parser_advance(p);
   for (;;) {
     if (p->token.kind != PTX_NAME) return ptx_parser_fail(p, "a target such as sm_90");

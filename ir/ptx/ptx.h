@@ -12,7 +12,8 @@
 
 /* Appends the module's functions and globals to `p`. What is regular syntax but not
  * known becomes an UNSUPPORTED instruction that holds the instruction's text.
- * path: names the text in messages. The program keeps no pointer into `text`.
+ * path: names the text in messages. The program keeps no pointer into `text`. A .version
+ * that is newer than the newest known one is noted in `p`.
  * PLUMB_BAD_INPUT  not PTX; `diag` has line and column */
 plumb_status plumb_ptx_decode(plumb_program *p, const char *path, const char *text, size_t length,
                               plumb_diag *diag);

@@ -27,6 +27,9 @@ row function 0 'shown by inputs: 9 cases' "$scale" "$here/twice.mlir"
 row gpu-func 0 'identical (accepted' "$scale" "$here/kernel.mlir" --grid 'ceildiv(d0, 32)' --block 32
 row ptx 0 'identical (accepted' "$scale" "$here/scale.ptx" --grid 'ceildiv(d0, 32),1' --block 32 \
   --arguments arg0,result0,d0
+sed 's/\.version .*/.version 9.10/' "$here/scale.ptx" >"$work/newer.ptx"
+row newer-version 0 'note: PTX version 9.10 is newer than 9.5' "$scale" "$work/newer.ptx" \
+  --grid 'ceildiv(d0, 32),1' --block 32 --arguments arg0,result0,d0
 row llvm 0 'identical (accepted' "$scale" "$here/scale.ll" --grid 1 --block d0
 row sizes 0 'shown by inputs: 4 cases' "$scale" "$here/scale.ptx" --shape arg0=N --shape result0=N \
   --size N=5,2*T --size T=16 --fill exact,iota --grid 'N / T + 1' --block T \
