@@ -86,17 +86,18 @@ EXPORT int plumb_ptx_unregister(void *address) {
   return DRIVER_NOT_REGISTERED;
 }
 
-/* Bytes from `address` to the end of the writable mapping that holds it; 0 if none does. */
+/* Bytes from `address` to the end of the writable mappings that hold it, one after another:
+ * a buffer of which a part was advised (madvise) lies in several. 0 if none does. */
 static uint64_t mapped_after(uint64_t address) {
   FILE *maps = fopen("/proc/self/maps", "r");
   char line[512], mode[8];
-  uint64_t start, end, found = 0;
-  while (maps && !found && fgets(line, sizeof line, maps))
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, mode) == 3 && address >= start &&
-        address < end && mode[0] == 'r' && mode[1] == 'w')
-      found = end - address;
+  uint64_t start, end, at = address;
+  while (maps && fgets(line, sizeof line, maps))
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, mode) == 3 && at >= start &&
+        at < end && mode[0] == 'r' && mode[1] == 'w')
+      at = end;
   if (maps) fclose(maps);
-  return found;
+  return at - address;
 }
 
 static uint64_t length_at(uint64_t address) {

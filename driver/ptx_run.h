@@ -16,9 +16,10 @@
  * low ones. A parameter of 8 bytes whose value lies in memory that the kernel may reach is a
  * pointer. That is, first, what plumb_ptx_register names, to its exact end. Where a pointer
  * is in none of it, the interface does not say how long its memory is, and this reading is
- * taken: it reaches from the pointer to the end of the writable mapping that holds it
- * (/proc/self/maps), at most 4 GiB. An access past the caller's buffer may then go unnoticed;
- * one before it does not. Addresses inside of memory are not followed.
+ * taken: it reaches from the pointer to the end of the writable mapping that holds it and of
+ * those that follow without a gap (/proc/self/maps), at most 4 GiB. An access past the caller's
+ * buffer may then go unnoticed; one before it does not. Addresses inside of memory are not
+ * followed.
  *
  * Returns 0, or the CUresult that the fault or failure would give (218 for bad PTX, 700 out
  * of bounds, ...), with the report on stderr. A fault does not outlast the call. */

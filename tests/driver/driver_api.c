@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "driver/abi.h"
 #include "tests/unit/check.h"
@@ -176,6 +178,17 @@ static void check_ptx_run(void) {
   CHECK(run(text, 1, args, 1, 1, 1, 1, 1, 1, 0) == 1, "too few arguments");
   CHECK(run("nothing", 2, args, 1, 1, 1, 1, 1, 1, 0) == 218, "no PTX");
   free(own);
+  /* A buffer whose second page is a mapping of its own. */
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(pages != MAP_FAILED && madvise(pages + page, page, MADV_DONTDUMP) == 0, "two mappings");
+  uint32_t *across = (uint32_t *)(void *)(pages + page) - 4;
+  for (uint32_t i = 0; i < 8; i++) across[i] = i;
+  args[0] = across;
+  args[1] = (void *)(uintptr_t)8;
+  CHECK(run(text, 2, args, 8, 1, 1, 1, 1, 1, 0) == 0 && across[3] == 9 && across[7] == 21, "%u %u",
+        across[3], across[7]);
+  munmap(pages, 2 * page);
 }
 
 static void check_entry_points(void) {
