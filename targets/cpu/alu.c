@@ -24,7 +24,7 @@ static void move_lanes(const lanes *x, unsigned bytes) {
     } \
   } while (0)
 
-VECTOR_CLONES
+PLUMB_CLONES
 static void select_lanes(const lanes *x, unsigned bytes) {
   size_t lo = x->lo, hi = x->hi;
   const uint8_t *condition = x->operands[0];
@@ -63,7 +63,7 @@ static void select_lanes(const lanes *x, unsigned bytes) {
     } \
   } while (0)
 
-VECTOR_CLONES
+PLUMB_CLONES
 static bool sign_lanes(const lanes *x, plumb_dtype type) {
   size_t lo = x->lo, hi = x->hi;
   plumb_op op = (plumb_op)x->inst->op;

@@ -41,7 +41,7 @@ enum {
       return false; \
   }
 
-VECTOR_CLONES
+PLUMB_CLONES
 static bool int_to_int(const lanes *x, plumb_dtype to, plumb_dtype from, bool is_signed) {
   size_t lo = x->lo, hi = x->hi;
   switch (from) {
@@ -71,7 +71,7 @@ static bool int_to_int(const lanes *x, plumb_dtype to, plumb_dtype from, bool is
   if (to == PLUMB_F32) INT_LOOP(float, FROM); \
   INT_LOOP(double, FROM)
 
-VECTOR_CLONES
+PLUMB_CLONES
 static bool int_to_float(const lanes *x, plumb_dtype to, plumb_dtype from, bool is_signed) {
   size_t lo = x->lo, hi = x->hi;
   switch (from) {
@@ -126,7 +126,7 @@ static bool int_to_float(const lanes *x, plumb_dtype to, plumb_dtype from, bool 
 #define TRUNCATE_F64(TO, HIGH, ...) \
   TRUNCATE_LOOP(TO, double, uint64_t, f64_of, HIGH, 0x7ff0000000000000ull, __VA_ARGS__)
 
-VECTOR_CLONES
+PLUMB_CLONES
 static bool f32_to_int(const lanes *x, plumb_dtype to, bool is_signed) {
   size_t lo = x->lo, hi = x->hi;
   if (to == PLUMB_I32 && is_signed)
@@ -138,7 +138,7 @@ static bool f32_to_int(const lanes *x, plumb_dtype to, bool is_signed) {
   return false;
 }
 
-VECTOR_CLONES
+PLUMB_CLONES
 static bool f64_to_int(const lanes *x, plumb_dtype to, bool is_signed) {
   const uint64_t two_31 = 0x41e0000000000000ull, two_32 = 0x41f0000000000000ull;
   const uint64_t two_63 = 0x43e0000000000000ull, two_64 = 0x43f0000000000000ull;
@@ -172,7 +172,7 @@ static inline float quiet_f32(float v) {
 /* f32 to f32, which changes a value only by its modifiers: a subnormal is flushed, what is
  * outside [0, 1] saturates, and a NaN then is +0 (PTX ISA 9.0, 9.7.9.21). The choices are
  * made on patterns, as above. */
-VECTOR_CLONES
+PLUMB_CLONES
 static void modify_f32(const lanes *x, bool flush, bool saturate) {
   size_t lo = x->lo, hi = x->hi;
   uint32_t *r = x->results[0];
@@ -187,7 +187,7 @@ static void modify_f32(const lanes *x, bool flush, bool saturate) {
   }
 }
 
-VECTOR_CLONES
+PLUMB_CLONES
 static bool float_to_float(const lanes *x, plumb_dtype to, plumb_dtype from) {
   size_t lo = x->lo, hi = x->hi;
   if (to == PLUMB_F64 && from == PLUMB_F32) FLOAT_LOOP(double, float, (double)v);

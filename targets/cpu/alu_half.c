@@ -140,7 +140,7 @@ static bool execute_extreme(const narrow *n, const lanes *x) {
       return false; \
   }
 
-VECTOR_CLONES
+PLUMB_CLONES
 static bool execute_fast(const lanes *x) {
   size_t lo = x->lo, hi = x->hi;
   if (x->inst->operands < 2) return false;

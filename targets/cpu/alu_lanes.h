@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "ir/base/clones.h"
 #include "targets/cpu/alu.h"
 
 /* A result array may be an operand array: every dependence has distance 0, which the
@@ -22,21 +23,6 @@
 #define LANES _Pragma("clang loop vectorize(assume_safety)") for (size_t l = lo; l < hi; l++)
 #else
 #define LANES _Pragma("GCC ivdep") for (size_t l = lo; l < hi; l++)
-#endif
-
-/* One clone a vector extension, chosen when the program is loaded: before a sanitizer's
- * runtime is ready, so sanitized builds have one clone. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(undefined_behavior_sanitizer)
-#define PLUMB_SANITIZED
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define PLUMB_SANITIZED
-#endif
-#if defined(__x86_64__) && !defined(PLUMB_SANITIZED)
-#define VECTOR_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define VECTOR_CLONES __attribute__((noinline))
 #endif
 
 /* One instruction's lanes. */

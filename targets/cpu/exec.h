@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "ir/base/clones.h"
 #include "targets/cpu/memory.h"
 
 #define PLUMB_MAX_LANES 1024u
@@ -25,13 +26,6 @@
 #define PLUMB_RANK_SHIFT 24u
 #define PLUMB_RANK_MASK 31u
 #define PLUMB_MAX_CLUSTER_BLOCKS 16u
-
-/* One clone of a hot loop a vector extension, chosen when the program is loaded. */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define PLUMB_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define PLUMB_CLONES __attribute__((noinline))
-#endif
 
 /* --- sets of lanes --- */
 

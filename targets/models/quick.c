@@ -4,13 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/base/clones.h"
 #include "targets/models/dot.h"
-
-#if defined(__x86_64__) && !defined(__clang__)
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define CLONES __attribute__((noinline))
-#endif
 
 /* Magnitudes are multiples of 2^low and below 2^high; high is PLUMB_ZERO_EXPONENT where all
  * are zero. */
@@ -47,8 +42,9 @@ static layout layout_of(plumb_mma_type type) {
 /* Words of the type as doubles. Every type is a part of f32: the exponent field takes f32's
  * place and a power of two makes up for the other bias, subnormals included. False if one is
  * infinite or NaN. */
-CLONES static bool to_doubles(const layout *l, const uint64_t *words, size_t count, double *out,
-                              range *out_range) {
+PLUMB_CLONES
+static bool to_doubles(const layout *l, const uint64_t *words, size_t count, double *out,
+                       range *out_range) {
   const unsigned fraction = l->fraction_bits, unused = l->unused_bits, sign_bit = l->sign_bit;
   const uint32_t mask = l->mask;
   const float scale = l->scale;
@@ -88,8 +84,8 @@ static bool is_exact(range a, range b, range c, unsigned k) {
 }
 
 /* sums[i, j] += a[i, q] * b[q, j] */
-CLONES static void multiply(const double *a, const double *b, double *sums, size_t m, size_t n,
-                            size_t k) {
+PLUMB_CLONES
+static void multiply(const double *a, const double *b, double *sums, size_t m, size_t n, size_t k) {
   for (size_t i = 0; i < m; i++)
     for (size_t q = 0; q < k; q++) {
       const double x = a[i * k + q], *row = b + q * n;
@@ -98,7 +94,8 @@ CLONES static void multiply(const double *a, const double *b, double *sums, size
     }
 }
 
-CLONES static void to_f32(const double *sums, size_t count, uint64_t *d) {
+PLUMB_CLONES
+static void to_f32(const double *sums, size_t count, uint64_t *d) {
   for (size_t i = 0; i < count; i++) {
     float rounded = (float)sums[i];
     uint32_t bits;
