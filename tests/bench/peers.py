@@ -1,7 +1,7 @@
 """Times plumb's executor, all checks on, against interpreters of the same kernels in one run:
 Triton's own interpreter (fp16 matmul, row softmax) and numba's CUDA simulator (tiled matmul).
 
-    tools/setup --bench                             brings what this needs into build/peers
+    tools/setup --peers                             brings what this needs into build/peers
     build/peers/bin/python tests/bench/peers.py     [LIBRARY]
 
 plumb runs them through its driver library (driver/), as a program that uses CUDA's driver would.
