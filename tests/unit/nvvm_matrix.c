@@ -84,8 +84,9 @@ static const char dense[] = KERNEL(
 #define PARTS(of, type) \
   PART(of, "0", type) \
   PART(of, "1", type) \
-  PART(of, "2", type) PART(of, "3", type) PART(of, "4", type) PART(of, "5", type) \
-      PART(of, "6", type) PART(of, "7", type)
+  PART(of, "2", type) \
+  PART(of, "3", type) \
+  PART(of, "4", type) PART(of, "5", type) PART(of, "6", type) PART(of, "7", type)
 #define NAMES(of) "%" of "0, %" of "1, %" of "2, %" of "3, %" of "4, %" of "5, %" of "6, %" of "7"
 #define EIGHT(type) type ", " type ", " type ", " type ", " type ", " type ", " type ", " type
 #define M16 "m = 16 : i32, n = 16 : i32, k = 16 : i32"
