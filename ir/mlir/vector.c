@@ -142,6 +142,58 @@ static bool decode_deinterleave(plumb_mlir_decoder *d, MlirOperation op, const p
   return true;
 }
 
+/* A register's bits as i64. */
+static plumb_reg bits_of(plumb_mlir_decoder *d, plumb_dtype type, plumb_reg r) {
+  static const plumb_dtype words[] = {
+      [1] = PLUMB_I8, [2] = PLUMB_I16, [4] = PLUMB_I32, [8] = PLUMB_I64};
+  if (type == PLUMB_I1) {
+    plumb_reg word = plumb_reg_create(d->b.function, PLUMB_I64);
+    plumb_build(&d->b, PLUMB_OP_SELECT, PLUMB_I64, &word, 1,
+                (plumb_reg[]){r, plumb_mlir_i64(d, 1), plumb_mlir_i64(d, 0)}, 3);
+    return word;
+  }
+  plumb_dtype word = words[plumb_dtype_bytes(type)];
+  if (word != type) r = plumb_build1(&d->b, PLUMB_OP_MOV, word, r);
+  return word == PLUMB_I64 ? r : plumb_build_cvt(&d->b, PLUMB_I64, word, r, 0, PLUMB_RN);
+}
+
+/* The other way round: the low bits of an i64. */
+static plumb_reg of_bits(plumb_mlir_decoder *d, plumb_dtype type, plumb_reg bits) {
+  static const plumb_dtype words[] = {
+      [1] = PLUMB_I8, [2] = PLUMB_I16, [4] = PLUMB_I32, [8] = PLUMB_I64};
+  if (type == PLUMB_I1)
+    return plumb_build_cmp(&d->b, PLUMB_CMP_NE, PLUMB_I64, bits, plumb_mlir_i64(d, 0));
+  plumb_dtype word = words[plumb_dtype_bytes(type)];
+  if (word != PLUMB_I64) bits = plumb_build_cvt(&d->b, word, PLUMB_I64, bits, 0, PLUMB_RN);
+  return word == type ? bits : plumb_build1(&d->b, PLUMB_OP_MOV, type, bits);
+}
+
+/* Elements that do not fill what holds them: the bits of all in order, the first in the lowest (as
+ * LLVM's bitcast of vectors has it on a little-endian machine). */
+static bool cast_bits(plumb_mlir_decoder *d, const plumb_mlir_flat *from, const plumb_reg *in,
+                      const plumb_mlir_flat *to, plumb_reg *out) {
+  size_t old = (size_t)from->bits, fresh = (size_t)to->bits;
+  if (old > 64 || fresh > 64 || old * from->count != fresh * to->count)
+    return plumb_mlir_reject(d, "elements of more than 64 bits");
+  for (size_t k = 0; k < to->count; k++) {
+    plumb_reg all = PLUMB_NO_REG;
+    for (size_t at = k * fresh; at < (k + 1) * fresh;) {
+      size_t i = at / old, end = (i + 1) * old < (k + 1) * fresh ? (i + 1) * old : (k + 1) * fresh;
+      uint64_t mask = end - at == 64 ? UINT64_MAX : (1ull << (end - at)) - 1;
+      plumb_reg part =
+          plumb_build2(&d->b, PLUMB_OP_SHR_U, PLUMB_I64, bits_of(d, from->types[i], in[i]),
+                       plumb_mlir_i64(d, (int64_t)(at - i * old)));
+      part = plumb_build2(&d->b, PLUMB_OP_AND, PLUMB_I64, part, plumb_mlir_i64(d, (int64_t)mask));
+      part = plumb_build2(&d->b, PLUMB_OP_SHL, PLUMB_I64, part,
+                          plumb_mlir_i64(d, (int64_t)(at - k * fresh)));
+      all = all == PLUMB_NO_REG ? part : plumb_build2(&d->b, PLUMB_OP_OR, PLUMB_I64, all, part);
+      at = end;
+    }
+    out[k] = of_bits(d, to->types[k], all);
+  }
+  return true;
+}
+
 /* The elements' bytes in order, read as elements of another size: through the frame. */
 static bool decode_bitcast(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
@@ -149,10 +201,13 @@ static bool decode_bitcast(plumb_mlir_decoder *d, MlirOperation op, const plumb_
   if (!plumb_mlir_flatten(d, plumb_mlir_operand_type(op, 0), &from) ||
       !plumb_mlir_flatten(d, plumb_mlir_result_type(op, 0), &to))
     return false;
-  if (from.bits % 8 || to.bits % 8) return plumb_mlir_reject(d, "elements that are not bytes");
   plumb_mlir_run run = plumb_mlir_operand(d, op, 0);
   plumb_reg *regs = new_regs(d, to.count);
-  if (from.count == to.count) {
+  bool whole = from.bits == 8 * (int)plumb_dtype_bytes(from.types[0]) &&
+               to.bits == 8 * (int)plumb_dtype_bytes(to.types[0]);
+  if (!whole) {
+    if (!cast_bits(d, &from, run.regs, &to, regs)) return false;
+  } else if (from.count == to.count) {
     for (size_t i = 0; i < to.count; i++)
       regs[i] = plumb_build1(&d->b, PLUMB_OP_MOV, to.types[i], run.regs[i]);
   } else {

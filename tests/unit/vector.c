@@ -243,6 +243,46 @@ static const run_row rows[] = {
      1,
      4,
      {4, 3, 2, 1}},
+    /* 0xA5 is 5, 10 in nibbles, low first; 1 and 0 bits; -3 in five bits is 0x1D. */
+    {"bitcast-of-nibbles-and-bits",
+     HEAD("%x: memref<4xf32>") "%b = arith.constant dense<[165, 31]> : vector<2xi8> "
+                               "%n = vector.bitcast %b : vector<2xi8> to vector<4xi4> "
+                               "%t = vector.bitcast %n : vector<4xi4> to vector<16xi1> "
+                               "%u = arith.extui %n : vector<4xi4> to vector<4xi32> "
+                               "%w = vector.bitcast %t : vector<16xi1> to vector<1xi16> "
+                               "%e = vector.extract %w[0] : i16 from vector<1xi16> "
+                               "%i = arith.extui %e : i16 to i32 "
+                               "%v = vector.insert %i, %u[3] : i32 into vector<4xi32> "
+                               "%r = arith.uitofp %v : vector<4xi32> to vector<4xf32>" STORE,
+     {{1, {4}, {0}}, OUT4},
+     1,
+     4,
+     {5, 10, 15, 8101}}, /* 0x1FA5 */
+    {"bitcast-across-elements",
+     HEAD("%x: memref<4xf32>") "%b = arith.constant dense<[-3, 1, 0, 0, 0, 0, 0, 16]> : "
+                               "vector<8xi5> "
+                               "%n = vector.bitcast %b : vector<8xi5> to vector<5xi8> "
+                               "%u = arith.extui %n : vector<5xi8> to vector<5xi32> "
+                               "%f = arith.uitofp %u : vector<5xi32> to vector<5xf32> "
+                               "%r = vector.extract_strided_slice %f {offsets = [1], sizes = [4], "
+                               "strides = [1]} : vector<5xf32> to vector<4xf32>" STORE,
+     {{1, {4}, {0}}, OUT4},
+     1,
+     4,
+     {0, 0, 0, 128}},
+    {"bitcast-of-24-bits",
+     HEAD("%x: memref<4xf32>") "%b = arith.constant dense<[0x010203, 0x040506]> : vector<2xi24> "
+                               "%n = vector.bitcast %b : vector<2xi24> to vector<3xi16> "
+                               "%u = arith.extui %n : vector<3xi16> to vector<3xi32> "
+                               "%f = arith.uitofp %u : vector<3xi32> to vector<3xf32> "
+                               "%g = vector.extract %f[2] : f32 from vector<3xf32> "
+                               "%p = vector.extract %f[0] : f32 from vector<3xf32> "
+                               "%q = vector.extract %f[1] : f32 from vector<3xf32> "
+                               "%r = vector.from_elements %p, %q, %g, %g : vector<4xf32>" STORE,
+     {{1, {4}, {0}}, OUT4},
+     1,
+     4,
+     {0x0203, 0x0601, 0x0405, 0x0405}},
     /* What math-to-libm makes: functions that only their names describe. */
     {"library-function",
      "func.func private @sqrtf(f32) -> f32 " X4
