@@ -28,8 +28,9 @@ plumb_vector_maskable plumb_vector_reduction, plumb_vector_multi_reduction, plum
     plumb_vector_outerproduct, plumb_vector_transfer_read, plumb_vector_transfer_write,
     plumb_vector_gather, plumb_vector_scatter;
 
-/* The operations of vector_memory.c and vector_reduce.c. */
+/* The operations of vector_memory.c, vector_reduce.c and vector_cast.c. */
 plumb_mlir_handler plumb_vector_decode_load, plumb_vector_decode_store, plumb_vector_decode_masked,
-    plumb_vector_decode_packed, plumb_vector_decode_mask;
+    plumb_vector_decode_packed, plumb_vector_decode_mask, plumb_vector_decode_bitcast,
+    plumb_vector_decode_type_cast, plumb_vector_decode_print;
 
 #endif
