@@ -121,6 +121,7 @@ typedef struct ptx_variable {
 typedef struct ptx_list {
   const char *name;
   uint32_t scope;
+  int line, column; /* of the name */
   const char **targets;
   size_t target_count;
   ptx_variable *inputs, *outputs;

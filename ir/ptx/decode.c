@@ -209,17 +209,26 @@ static void instruction(ptx_decoder *d, const ptx_statement *s) {
   d->b.block = d->after;
 }
 
+static plumb_status check_fresh(ptx_decoder *d, uint32_t scope, const char *name, int line,
+                                int column) {
+  if (!is_declared(d, scope, name)) return PLUMB_OK;
+  return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, line, column,
+                    "`%s` is declared twice in one scope", name);
+}
+
+/* Labels, and lists of labels or prototypes, which are named like labels. */
 static plumb_status declare_labels(ptx_decoder *d, const ptx_function *fn) {
   for (size_t i = 0; i < fn->statement_count; i++) {
     const ptx_statement *s = &fn->statements[i];
     if (s->kind != PTX_STATEMENT_LABEL) continue;
-    if (is_declared(d, s->scope, s->name))
-      return plumb_fail(d->diag, PLUMB_BAD_INPUT, d->module->path, s->line, s->column,
-                        "`%s` is declared twice in one scope", s->name);
+    PLUMB_TRY(check_fresh(d, s->scope, s->name, s->line, s->column));
     ptx_symbol_add(d, PTX_SYMBOL_LABEL, s->scope, s->name)->value = plumb_block_create(d->f);
   }
-  for (size_t i = 0; i < fn->list_count; i++)
-    ptx_symbol_add(d, PTX_SYMBOL_LIST, fn->lists[i].scope, fn->lists[i].name)->list = &fn->lists[i];
+  for (size_t i = 0; i < fn->list_count; i++) {
+    const ptx_list *l = &fn->lists[i];
+    PLUMB_TRY(check_fresh(d, l->scope, l->name, l->line, l->column));
+    ptx_symbol_add(d, PTX_SYMBOL_LIST, l->scope, l->name)->list = l;
+  }
   return PLUMB_OK;
 }
 

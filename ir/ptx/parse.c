@@ -144,9 +144,8 @@ static plumb_status common_directive(ptx_parser *p, bool *out_known) {
   return PLUMB_OK;
 }
 
-static plumb_status list_directive(ptx_parser *p, ptx_function *f, const char *name,
-                                   uint32_t scope) {
-  ptx_list list = {.name = name, .scope = scope};
+/* After `name:`, which `list` has already. */
+static plumb_status list_directive(ptx_parser *p, ptx_function *f, ptx_list list, uint32_t scope) {
   bool prototype = ptx_parser_at_dot(p, "callprototype");
   PLUMB_TRY(ptx_parser_advance(p));
   if (prototype) {
@@ -197,7 +196,8 @@ static plumb_status label_or_instruction(ptx_parser *p, ptx_function *f, uint32_
   PLUMB_TRY(ptx_parser_advance(p));
   if (ptx_parser_at_dot(p, "branchtargets") || ptx_parser_at_dot(p, "callprototype") ||
       ptx_parser_at_dot(p, "calltargets"))
-    return list_directive(p, f, name, scope);
+    return list_directive(
+        p, f, (ptx_list){.name = name, .scope = scope, .line = line, .column = column}, scope);
   ptx_statement *s = statement(p, f, scope);
   s->kind = PTX_STATEMENT_LABEL, s->name = name, s->line = line, s->column = column;
   return PLUMB_OK;
