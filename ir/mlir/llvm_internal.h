@@ -52,6 +52,9 @@ plumb_reg plumb_mlir_llvm_generic(plumb_mlir_decoder *d, plumb_reg address, plum
 bool plumb_mlir_nvvm_intrinsic(plumb_mlir_decoder *d, MlirOperation op, const char *name);
 /* An intrinsic that stands for one PTX instruction (plumb_ptx_of_intrinsic). */
 bool plumb_mlir_nvvm_ptx(plumb_mlir_decoder *d, MlirOperation op, const char *name);
+/* The letter that inline assembly has for a register of this type (LLVM Language Reference 22,
+ * NVPTX constraints); NULL if it has none. */
+const char *plumb_mlir_nvvm_letter(plumb_dtype type);
 /* The attribute `shape` as PTX has it, "m16n8k16". */
 const char *plumb_mlir_nvvm_shape(plumb_mlir_decoder *d, MlirOperation op);
 /* Inline assembly: results of `op` are the outputs, its operands the inputs. */

@@ -433,8 +433,7 @@ bool plumb_mlir_nvvm_intrinsic(plumb_mlir_decoder *d, MlirOperation op, const ch
 
 /* --- inline PTX --- */
 
-/* The letter of a register of this type (LLVM Language Reference 22, NVPTX constraints). */
-static const char *constraint_letter(plumb_dtype type) {
+const char *plumb_mlir_nvvm_letter(plumb_dtype type) {
   switch (type) {
     case PLUMB_I16:
       return "h";
@@ -468,7 +467,7 @@ static bool decode_inline_ptx(plumb_mlir_decoder *d, MlirOperation op, const plu
         i < results ? plumb_mlir_result_type(op, i) : plumb_mlir_operand_type(op, i - results);
     const char *letter = NULL;
     if (plumb_mlir_flatten(d, type, &flat) && flat.count == 1)
-      letter = constraint_letter(flat.types[0]);
+      letter = plumb_mlir_nvvm_letter(flat.types[0]);
     if (!letter) return plumb_mlir_reject(d, "an operand that is not one register");
     plumb_text_printf(&constraints, "%s%s%s", i ? "," : "", i < results ? "=" : "", letter);
   }

@@ -20,21 +20,6 @@ typedef struct piece {
   bool has_result, failed;
 } piece;
 
-static const char *letter_of(plumb_dtype type) {
-  switch (type) {
-    case PLUMB_I16:
-      return "h";
-    case PLUMB_I32:
-      return "r";
-    case PLUMB_I64:
-      return "l";
-    case PLUMB_F32:
-      return "f";
-    default:
-      return NULL;
-  }
-}
-
 static piece *begin(plumb_mlir_decoder *d, MlirOperation op) {
   piece *p = PLUMB_NEW(d->arena, piece);
   *p = (piece){.d = d,
@@ -45,7 +30,7 @@ static piece *begin(plumb_mlir_decoder *d, MlirOperation op) {
 }
 
 static void result(piece *p, plumb_dtype type) {
-  plumb_text_printf(&p->constraints, "=%s", letter_of(type));
+  plumb_text_printf(&p->constraints, "=%s", plumb_mlir_nvvm_letter(type));
   p->has_result = true;
   p->result_type = type;
   p->count = 1;
@@ -53,7 +38,7 @@ static void result(piece *p, plumb_dtype type) {
 
 /* Adds a register; its number in the text. */
 static size_t use(piece *p, plumb_reg r) {
-  const char *letter = letter_of(plumb_reg_type(p->d->b.function, r));
+  const char *letter = plumb_mlir_nvvm_letter(plumb_reg_type(p->d->b.function, r));
   if (!letter || p->inputs == MAX_REGS) {
     p->failed = true;
     return 0;
@@ -340,8 +325,8 @@ static bool decode_wgmma(plumb_mlir_decoder *d, MlirOperation op, const plumb_ml
       b, strcmp(a, "b1") == 0 ? ".and.popc" : "");
   for (size_t i = 0; i < count; i++) {
     types[i] = plumb_reg_type(d->b.function, inouts.regs[i]);
-    if (!letter_of(types[i])) return false;
-    plumb_text_printf(&constraints, "%s=%s", i ? "," : "", letter_of(types[i]));
+    if (!plumb_mlir_nvvm_letter(types[i])) return false;
+    plumb_text_printf(&constraints, "%s=%s", i ? "," : "", plumb_mlir_nvvm_letter(types[i]));
     plumb_text_printf(&text, "%s$%zu", i ? ", " : "", i);
     given[i] = inouts.regs[i];
   }

@@ -217,6 +217,10 @@ bool ptx_emit_call(ptx_decoder *d) {
   if (s->kind == PTX_SYMBOL_FUNCTION) {
     bool ok = false;
     const ptx_function *f = s->function;
+    if (f->is_entry) {
+      ptx_error(d, "call of a kernel", target->name);
+      return true;
+    }
     if (!f->has_body && ptx_known_function(d, f->name, results, args, &ok)) return ok;
     signature sig = {f->inputs, f->outputs, f->input_count, f->output_count};
     return build_call(d, s->link_name, target, &sig, results, args);

@@ -77,6 +77,8 @@ static const row rows[] = {
     {"defined twice in one module",
      HEAD ".visible .func f() { ret; }\n.func f() { ret; }\n" KERNEL("mov.u32 %r1, 0;"), NULL, 0,
      "`f` is defined twice in one module"},
+    {"a call of a kernel", HEAD ".entry j() { ret; }\n" KERNEL("call j;"), NULL, 0,
+     "call of a kernel `j`"},
     {"a label twice", HEAD KERNEL("bra L; L: L: mov.u32 %r1, 0;"), NULL, 0,
      "`L` is declared twice in one scope"},
     {"a list of labels of a label's name",
