@@ -241,6 +241,19 @@ static size_t wait_block(plumb_function *f, uint32_t block) {
   return 0;
 }
 
+/* --- approximate instructions --- */
+
+static size_t move_block(plumb_function *f, uint32_t block) {
+  size_t places = 0;
+  for (size_t i = 0; i < f->blocks[block].inst_count; i++) {
+    plumb_inst *inst = &f->blocks[block].insts[i];
+    if (inst->op != PLUMB_OP_APPROX) continue;
+    inst->imm = 1;
+    places++;
+  }
+  return places;
+}
+
 /* --- order --- */
 
 static bool is_read(const plumb_function *f, plumb_reg reg) {
@@ -273,6 +286,7 @@ size_t plumb_program_read_otherwise(plumb_program *p, plumb_freedom which) {
       if (which == PLUMB_FREEDOM_CONTRACT) places += contract_block(f, b);
       if (which == PLUMB_FREEDOM_NAN && readers) pay_block(f, b);
       if (which == PLUMB_FREEDOM_TRY_WAIT) places += wait_block(f, b);
+      if (which == PLUMB_FREEDOM_APPROX) places += move_block(f, b);
       for (size_t k = 0; which == PLUMB_FREEDOM_ORDER && k < f->blocks[b].inst_count; k++)
         places += shows_order(f, &f->blocks[b].insts[k]);
     }

@@ -38,7 +38,9 @@ const char *plumb_freedom_names(void);
  * CONTRACT  an add or sub of a mul's result in the same block, both to nearest and with one
  *           flushing, becomes an fma
  * NAN       NaNs of f16, bf16 and f32 results become 0x7e00, 0x7fc0, 0x7fc00000
- * TRY_WAIT  an unguarded mbarrier.try_wait asks until the phase is complete */
+ * TRY_WAIT  an unguarded mbarrier.try_wait asks until the phase is complete
+ * APPROX    approximate instructions give a value at an end of what their pages allow, above or
+ *           below by the operands' bits, in place of the nearest one */
 size_t plumb_program_read_otherwise(plumb_program *p, plumb_freedom which);
 
 #endif

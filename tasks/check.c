@@ -15,7 +15,7 @@ typedef struct stage_row {
   size_t same_as; /* the first row, but the reference's stage 0, that executes this program
                      in the same way; its own index where there is none before */
   plumb_freedom_readings readings;
-  unsigned depends; /* on which freedom its outputs were seen to: 1 << plumb_freedom */
+  plumb_freedom_seen seen;
 } stage_row;
 
 typedef struct check {
@@ -276,14 +276,28 @@ static bool is_worth(const case_run *r, const plumb_outcome *out, plumb_freedom 
   return false;
 }
 
-/* Executes the stage in its other readings too: which of them give other outputs. Once that is
- * known of one, no further case is asked. */
-static void read_otherwise(case_run *r, size_t index, const plumb_outcome *out) {
+/* Whether this case alone would have the stage accepted. */
+static bool is_accepted(case_run *r, size_t index, const plumb_outcome *out,
+                        const plumb_comparison *comparisons) {
+  check *k = r->k;
+  const plumb_stage_report *stage = &k->report->stages[index];
+  plumb_stage_report s = {.side = stage->side, .stage = stage->stage};
+  pthread_mutex_lock(&r->lock);
+  judge(k, &s, r->c, r->expected, out, comparisons);
+  pthread_mutex_unlock(&r->lock);
+  return plumb_stage_accepted(k->report, &s);
+}
+
+/* Executes the stage in its other readings too: which of them give other outputs, and whether
+ * those are accepted. Once that is known of one, no further case is asked. */
+static void read_otherwise(case_run *r, size_t index, const plumb_outcome *out,
+                           const plumb_comparison *comparisons) {
   check *k = r->k;
   stage_row *row = &k->rows[index];
   for (int i = 0; i < PLUMB_FREEDOM_COUNT; i++) {
     const plumb_stage *other = row->readings.others[i];
-    if (!other || row->depends >> i & 1 || !is_worth(r, out, (plumb_freedom)i)) continue;
+    bool settled = ((row->seen.alone | row->seen.rescued) >> i & 1) != 0;
+    if (!other || settled || !is_worth(r, out, (plumb_freedom)i)) continue;
     plumb_arena *scratch = plumb_arena_create();
     plumb_outcome o;
     execute(k, scratch, row->side, other, r->c, 1, NULL, false, (plumb_freedom)i, &o);
@@ -291,9 +305,14 @@ static void read_otherwise(case_run *r, size_t index, const plumb_outcome *out) 
     for (size_t t = 0; same && t < k->task->tensor_count; t++)
       if (k->task->tensors[t].role != PLUMB_ROLE_INPUT)
         same = plumb_freedom_same(&out->outputs[t], &o.outputs[t]);
-    /* a wait without an end is no legal reading */
-    bool endless = i == PLUMB_FREEDOM_TRY_WAIT && o.trap.kind == PLUMB_TRAP_DEADLOCK;
-    if (!same && !endless) row->depends |= 1u << i;
+    if (!same && !plumb_freedom_is_illegal((plumb_freedom)i, &o.trap)) {
+      row->seen.depends |= 1u << i;
+      bool here = is_accepted(r, index, out, comparisons);
+      bool there = is_accepted(
+          r, index, &o, gave_outputs(&o) ? compare_outputs(scratch, k, r->expected, &o) : NULL);
+      if (here && !there) row->seen.alone |= 1u << i;
+      if (there && !here) row->seen.rescued |= 1u << i;
+    }
     plumb_arena_destroy(scratch);
   }
 }
@@ -308,7 +327,7 @@ static void run_row(case_run *r, size_t index) {
   const plumb_comparison *comparisons =
       gave_outputs(&out) ? compare_outputs(scratch, k, r->expected, &out) : NULL;
   judge_row(r, index, &out, comparisons);
-  if (row->same_as == index && comparisons) read_otherwise(r, index, &out);
+  if (row->same_as == index && comparisons) read_otherwise(r, index, &out, comparisons);
   if (row->same_as == index) judge_same(r, index, &out, comparisons);
   plumb_arena_destroy(scratch);
 }
@@ -454,10 +473,11 @@ static void settle_stage(const plumb_report *r, plumb_stage_report *s) {
 static void note_dependences(check *k, size_t index) {
   const plumb_stage_report *s = &k->report->stages[index];
   for (int i = 0; i < PLUMB_FREEDOM_COUNT; i++)
-    if (k->rows[index].depends >> i & 1)
-      add_note(k, plumb_arena_printf(
-                      k->arena, "%s, stage %d depends on %s", s->side, s->stage->index,
-                      plumb_freedom_sentence(k->arena, k->options->freedom, (plumb_freedom)i)));
+    if (k->rows[index].seen.depends >> i & 1)
+      add_note(k,
+               plumb_arena_printf(k->arena, "%s, stage %d depends on %s", s->side, s->stage->index,
+                                  plumb_freedom_sentence(k->arena, k->options->freedom,
+                                                         (plumb_freedom)i, &k->rows[index].seen)));
 }
 
 /* The verdict of the whole is that of its worst stage. Blame: the first stage of a

@@ -94,10 +94,29 @@ bool plumb_freedom_nonfinite(const plumb_array *a) {
   return false;
 }
 
-const char *plumb_freedom_sentence(plumb_arena *arena, unsigned bits, plumb_freedom which) {
+bool plumb_freedom_same_call(const plumb_invocation *v, const plumb_invoked *a,
+                             const plumb_invoked *b) {
+  if (a->status != PLUMB_OK || b->status != PLUMB_OK) return false;
+  if (a->trap.kind != PLUMB_TRAP_NONE || b->trap.kind != PLUMB_TRAP_NONE) return false;
+  for (size_t k = 0; k < v->arg_count; k++)
+    if (!plumb_freedom_same(&a->args[k].array, &b->args[k].array)) return false;
+  for (size_t k = 0; k < v->result_count; k++)
+    if (!plumb_freedom_same(&a->results[k].array, &b->results[k].array)) return false;
+  return true;
+}
+
+bool plumb_freedom_is_illegal(plumb_freedom which, const plumb_trap *trap) {
+  return which == PLUMB_FREEDOM_TRY_WAIT && trap->kind == PLUMB_TRAP_DEADLOCK;
+}
+
+const char *plumb_freedom_sentence(plumb_arena *arena, unsigned bits, plumb_freedom which,
+                                   const plumb_freedom_seen *seen) {
   const plumb_freedom_info *f = &plumb_freedom_table[which];
   bool other = (bits >> which & 1) != 0;
-  return plumb_arena_printf(arena, "%s (--freedom %s=%s was executed; %s=%s gives other results)",
+  const char *than = seen->alone >> which & 1     ? ", which are not accepted"
+                     : seen->rescued >> which & 1 ? ", which are accepted"
+                                                  : "";
+  return plumb_arena_printf(arena, "%s (--freedom %s=%s was executed; %s=%s gives other results%s)",
                             f->what, f->flag, other ? f->other : f->usual, f->flag,
-                            other ? f->usual : f->other);
+                            other ? f->usual : f->other, than);
 }

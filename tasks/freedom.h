@@ -10,6 +10,7 @@
 #include "ir/freedom.h"
 #include "ir/stage.h"
 #include "tasks/array.h"
+#include "tasks/invoke.h"
 
 /* A stage in the reading that was asked for, and beside it each other reading that it has. */
 typedef struct plumb_freedom_readings {
@@ -34,7 +35,23 @@ bool plumb_freedom_same(const plumb_array *a, const plumb_array *b);
  * not asked for. */
 bool plumb_freedom_nonfinite(const plumb_array *a);
 
-/* "whether ... are fused (executed unfused; fused gives other results)" */
-const char *plumb_freedom_sentence(plumb_arena *arena, unsigned bits, plumb_freedom which);
+/* Whether two calls of one invocation ran to the same values. */
+bool plumb_freedom_same_call(const plumb_invocation *v, const plumb_invoked *a,
+                             const plumb_invoked *b);
+
+/* Whether a trap says that the reading was none: a wait without an end is not legal. */
+bool plumb_freedom_is_illegal(plumb_freedom which, const plumb_trap *trap);
+
+/* What was seen of a stage's readings, each a set of 1 << plumb_freedom. */
+typedef struct plumb_freedom_seen {
+  unsigned depends; /* the other reading gives other results */
+  unsigned alone;   /* those are not accepted, and what was executed is */
+  unsigned rescued; /* those are accepted, and what was executed is not */
+} plumb_freedom_seen;
+
+/* "whether ... are fused (--freedom contract=unfused was executed; contract=fused gives other
+ * results)", which says too where the two are not both accepted. */
+const char *plumb_freedom_sentence(plumb_arena *arena, unsigned bits, plumb_freedom which,
+                                   const plumb_freedom_seen *seen);
 
 #endif

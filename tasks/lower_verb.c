@@ -4,6 +4,7 @@
 
 #include "frontends/cuda.h"
 #include "lower/lower.h"
+#include "tasks/freedom.h"
 #include "tasks/save.h"
 #include "tasks/source.h"
 #include "tasks/verbs.h"
@@ -148,19 +149,55 @@ static void judge(lowering *l, plumb_stage_report *s, const plumb_invoked *first
   }
 }
 
+/* The other readings of a stage that gave `r`: a note for each that gives something else. */
+static void read_otherwise(lowering *l, const plumb_freedom_readings *readings,
+                           const plumb_stage_report *s, const plumb_run_options *options,
+                           const plumb_invoked *first, const plumb_invoked *r) {
+  unsigned bits = l->o->freedom;
+  plumb_report *report = l->report;
+  if (r->status != PLUMB_OK || r->trap.kind != PLUMB_TRAP_NONE) return;
+  for (int i = 0; i < PLUMB_FREEDOM_COUNT; i++) {
+    if (!readings->others[i]) continue;
+    plumb_run_options other = *options;
+    plumb_stage_report t = {.side = s->side, .stage = s->stage};
+    plumb_freedom_seen seen = {0};
+    plumb_invoked o;
+    other.seed = l->o->seed + plumb_freedom_seed(bits, (plumb_freedom)i);
+    plumb_invoke(l->arena, readings->others[i], &l->o->invocation, &other, &o);
+    if (plumb_freedom_is_illegal((plumb_freedom)i, &o.trap) ||
+        plumb_freedom_same_call(&l->o->invocation, r, &o))
+      continue;
+    judge(l, &t, first, &o);
+    bool here = plumb_stage_accepted(report, s), there = plumb_stage_accepted(report, &t);
+    if (here && !there) seen.alone = 1u << i;
+    if (there && !here) seen.rescued = 1u << i;
+    report->notes = plumb_arena_grow(l->arena, report->notes, &report->note_capacity,
+                                     report->note_count + 1, sizeof *report->notes);
+    report->notes[report->note_count++] =
+        plumb_arena_printf(l->arena, "stage %d depends on %s", s->stage->index,
+                           plumb_freedom_sentence(l->arena, bits, (plumb_freedom)i, &seen));
+  }
+}
+
 static void run_stages(lowering *l) {
   plumb_invoked first = {.status = PLUMB_UNSUPPORTED}, r;
   plumb_report *report = l->report;
   for (size_t i = 0; i < report->stage_count; i++) {
     plumb_stage_report *s = &report->stages[i];
+    plumb_freedom_readings readings;
+    plumb_freedom_readings_create(l->arena, s->stage, l->o->freedom, &readings);
+    s->stage = readings.stage;
     plumb_run_options options = plumb_run_options_default();
     options.seed = l->o->seed;
+    if (s->stage->kind == PLUMB_STAGE_PTX)
+      options.seed += plumb_freedom_seed(l->o->freedom, PLUMB_FREEDOM_COUNT);
     options.jobs = l->o->jobs;
     options.model = l->o->model;
     options.companions = i == 0 && s->stage->kind == PLUMB_STAGE_MLIR;
     plumb_invoke(l->arena, s->stage, &l->o->invocation, &options, &r);
     if (i == 0) first = r;
     judge(l, s, &first, &r);
+    read_otherwise(l, &readings, s, &options, &first, &r);
     if (s->verdict > report->verdict) report->verdict = s->verdict;
     bool bad = s->verdict > PLUMB_VERDICT_BOUNDED;
     bool undecided = s->verdict == PLUMB_VERDICT_UNDECIDED;

@@ -44,8 +44,9 @@ static const struct {
      "  --freedom L  how PTX is read where its specification leaves a choice, of\n"
      "               contract=unfused|fused (mul and add without a rounding suffix),\n"
      "               nan=canonical|quiet (payloads), try_wait=once|wait, order=seed|next (of\n"
-     "               atomics); the first is the default. The report says where the other one\n"
-     "               gives other results\n"
+     "               atomics), approx=nearest|edge (inside the error that is documented); the\n"
+     "               first is the default. The report says where the other one gives other\n"
+     "               results, and whether one of the two alone is accepted\n"
      "  --quiet      no progress\n"
      "\n"
      "Without a task file the reference's signature gives tensors, types and static shapes. Its\n"
@@ -77,7 +78,7 @@ static const struct {
      "                 @file.npy, fill:KIND,seed\n"
      "  --expect K=V   the right values of argument K after the run (resultK for results)\n"
      "  --entry NAME, --grid X,Y,Z, --block X,Y,Z, --shared BYTES, --format, -o, --seed, --jobs,\n"
-     "  --model GPU\n"},
+     "  --model GPU, --freedom L as in plumb check --help\n"},
     {"run",
      "plumb run FILE [--entry NAME] [--grid X,Y,Z] [--block X,Y,Z] [--shared BYTES] --arg V...\n"
      "\n"

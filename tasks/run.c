@@ -91,14 +91,10 @@ static const char **dependences(plumb_arena *arena, const plumb_verb_options *o,
     other.seed = o->seed + plumb_freedom_seed(o->freedom, (plumb_freedom)i);
     plumb_invoked s;
     plumb_invoke(arena, readings->others[i], v, &other, &s);
-    bool same = s.status == PLUMB_OK && s.trap.kind == PLUMB_TRAP_NONE;
-    /* a wait without an end is no legal reading */
-    if (i == PLUMB_FREEDOM_TRY_WAIT && s.trap.kind == PLUMB_TRAP_DEADLOCK) continue;
-    for (size_t k = 0; same && k < v->arg_count; k++)
-      same = plumb_freedom_same(&r->args[k].array, &s.args[k].array);
-    for (size_t k = 0; same && k < v->result_count; k++)
-      same = plumb_freedom_same(&r->results[k].array, &s.results[k].array);
-    if (!same) found[(*out_count)++] = plumb_freedom_sentence(arena, o->freedom, (plumb_freedom)i);
+    if (plumb_freedom_is_illegal((plumb_freedom)i, &s.trap)) continue;
+    if (!plumb_freedom_same_call(v, r, &s))
+      found[(*out_count)++] =
+          plumb_freedom_sentence(arena, o->freedom, (plumb_freedom)i, &(plumb_freedom_seen){0});
   }
   return found;
 }

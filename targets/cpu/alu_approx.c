@@ -1,5 +1,6 @@
 /* Approximate PTX instructions (op APPROX): the real value rounded to nearest, which is
- * inside every documented error, with the special values of each instruction's page. */
+ * inside every documented error, with the special values of each instruction's page; with imm
+ * 1 a value at an end of that error. */
 #include <math.h>
 
 #include "targets/cpu/alu_lanes.h"
@@ -58,29 +59,32 @@ static uint64_t high_word_f64(plumb_approx which, uint64_t bits) {
 static bool execute_f64(const lanes *x, plumb_approx which) {
   const uint64_t *a = x->operands[0];
   uint64_t *r = x->results[0];
-  if (which == PLUMB_APPROX_RSQRT) { /* rsqrt.approx.f64 keeps subnormals */
-    for (size_t l = x->lo; l < x->hi; l++) r[l] = bits_of_f64(1 / sqrt(f64_of(a[l])));
-    return true;
+  for (size_t l = x->lo; l < x->hi; l++) {
+    uint64_t operand = a[l];
+    /* rsqrt.approx.f64 keeps subnormals */
+    r[l] = which == PLUMB_APPROX_RSQRT ? bits_of_f64(1 / sqrt(f64_of(operand)))
+                                       : high_word_f64(which, operand);
+    if (x->inst->imm)
+      r[l] = plumb_approx_edge(which, PLUMB_F64, (uint64_t[]){operand, 0}, f64_of(r[l]), r[l]);
   }
-  for (size_t l = x->lo; l < x->hi; l++) r[l] = high_word_f64(which, a[l]);
   return true;
 }
 
-static double load(const plumb_inst *inst, const void *array, size_t lane) {
+static uint64_t load(const plumb_inst *inst, const void *array, size_t lane) {
   plumb_dtype type = (plumb_dtype)inst->type;
   unsigned bytes = plumb_dtype_bytes(type);
   uint64_t bits = 0;
   memcpy(&bits, (const char *)array + lane * bytes, bytes);
   if ((inst->flags & (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_IN)) && plumb_float_is_subnormal(type, bits))
     bits &= plumb_float_sign_bit(type);
-  return plumb_dtype_to_double(type, bits);
+  return bits;
 }
 
 static inline uint32_t flushed_f32(uint32_t bits, bool flush) {
   return flush && (bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits;
 }
 
-/* What the general loop below does, with the hardware's conversions. */
+/* What the general loop below does for imm 0, with the hardware's conversions. */
 static bool execute_f32(const lanes *x, plumb_approx which) {
   uint32_t flags = x->inst->flags;
   bool flush_in = (flags & (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_IN)) != 0;
@@ -108,14 +112,19 @@ bool plumb_alu_approx(const lanes *x) {
   bool is_f64 = which == PLUMB_APPROX_RCP_FTZ_F64 || which == PLUMB_APPROX_RSQRT_FTZ_F64 ||
                 (which == PLUMB_APPROX_RSQRT && type == PLUMB_F64);
   if (is_f64 || type == PLUMB_F64) return is_f64 && type == PLUMB_F64 && execute_f64(x, which);
-  if (type == PLUMB_F32) return execute_f32(x, which);
+  if (type == PLUMB_F32 && !inst->imm) return execute_f32(x, which);
   unsigned bytes = plumb_dtype_bytes(type);
   bool flush = (inst->flags & (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_OUT)) != 0;
   for (size_t l = x->lo; l < x->hi; l++) {
-    double a = load(inst, x->operands[0], l);
-    double b = inst->operands > 1 ? load(inst, x->operands[1], l) : 0;
-    double v = approximate(which, type, a, b);
+    uint64_t ab[2] = {load(inst, x->operands[0], l),
+                      inst->operands > 1 ? load(inst, x->operands[1], l) : 0};
+    double v = approximate(which, type, plumb_dtype_to_double(type, ab[0]),
+                           plumb_dtype_to_double(type, ab[1]));
     uint64_t bits = plumb_pack_double(type, v, PLUMB_RN);
+    if (inst->imm) {
+      bits = plumb_approx_edge(which, type, ab, v, bits);
+      v = plumb_dtype_to_double(type, bits);
+    }
     if (flush && plumb_float_is_subnormal(type, bits)) bits &= plumb_float_sign_bit(type);
     if (inst->flags & PLUMB_FLAG_SAT)
       bits = plumb_pack_double(type, v > 0 ? (v < 1 ? v : 1) : 0, PLUMB_RN);

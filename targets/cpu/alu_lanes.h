@@ -47,6 +47,20 @@ bool plumb_alu_classify(const lanes *x);
 bool plumb_alu_convert(const lanes *x);
 bool plumb_alu_math(const lanes *x);
 bool plumb_alu_approx(const lanes *x);
+
+/* The error that the page of an approximate instruction documents for operands in [lo, hi], a
+ * sum of three parts: ulps of the real value, a share of it, and an absolute one. */
+typedef struct plumb_approx_error {
+  double ulps, relative, absolute;
+} plumb_approx_error;
+plumb_approx_error plumb_approx_error_of(plumb_approx which, plumb_dtype type, double lo,
+                                         double hi);
+
+/* The result's bits at an end of what the page allows: `value` is the real one, `nearest` its
+ * bits, operands[1] 0 for a function of one. `nearest` where a table gives the result, where
+ * it is subnormal or overflows, and where no other value of the type is allowed. */
+uint64_t plumb_approx_edge(plumb_approx which, plumb_dtype type, const uint64_t operands[2],
+                           double value, uint64_t nearest);
 bool plumb_alu_video(const lanes *x);
 bool plumb_alu_convert_random(const lanes *x);
 

@@ -296,38 +296,6 @@ plumb_companion plumb_bound_math(const plumb_inst *inst, const plumb_companion *
 
 /* --- approximate instructions --- */
 
-typedef struct approx_error {
-  double ulps, relative, absolute;
-} approx_error;
-
-static approx_error error_of(plumb_approx which, plumb_dtype type, const plumb_companion *a) {
-  bool half = type != PLUMB_F32;
-  switch (which) {
-    case PLUMB_APPROX_RCP:
-      return (approx_error){1, 0, 0};
-    case PLUMB_APPROX_DIV:
-    case PLUMB_APPROX_DIV_FULL:
-      return (approx_error){2, 0, 0};
-    case PLUMB_APPROX_SQRT:
-      return (approx_error){0, 0x1p-23, 0};
-    case PLUMB_APPROX_RSQRT:
-      return (approx_error){0, half ? 0x1p-9 : 0x1p-22, 0};
-    case PLUMB_APPROX_EX2:
-      if (!half) return (approx_error){2, 0, 0};
-      return (approx_error){1, type == PLUMB_F16 ? 0x1.13p-10 : 0x1p-7, 0}; /* 2^-9.9 */
-    case PLUMB_APPROX_LG2:
-      return (approx_error){0, 0x1p-22, a->lo < 2 && a->hi > 0.5 ? 0x1p-22 : 0};
-    case PLUMB_APPROX_SIN:
-    case PLUMB_APPROX_COS: /* 2^-20.5 and 2^-14.7 */
-      return (approx_error){0, 0, magnitude(a) <= (double)TWO_PI ? 0x1.6a1p-21 : 0x1.3b3p-15};
-    case PLUMB_APPROX_TANH:
-      if (!half) return (approx_error){0, 0x1p-11, 0};
-      return (approx_error){1, 0, type == PLUMB_F16 ? 0x1.025p-11 : 0x1p-8}; /* 2^-10.987 */
-    default:
-      return (approx_error){0, 0, 0};
-  }
-}
-
 static plumb_companion approx_image(plumb_approx which, plumb_dtype type, const plumb_companion *a,
                                     const plumb_companion *b) {
   plumb_companion one = interval(1, 1);
@@ -398,11 +366,12 @@ plumb_companion plumb_bound_approx(const plumb_inst *inst, const plumb_companion
     r = plumb_spread(operands, count);
   } else {
     r = approx_image(which, type, a, b);
-    approx_error e = error_of(which, type, a);
+    plumb_approx_error e = plumb_approx_error_of(which, type, a->lo, a->hi);
     double absolute = e.absolute;
     if (e.relative != 0 && isfinite(magnitude(&r))) absolute += e.relative * magnitude(&r);
     /* the result is a value of the type: half an ulp beside a relative error */
-    r = plumb_interval_widen(type, &r, e.ulps > 0 ? e.ulps : 0.5, absolute);
+    double ulps = type == PLUMB_F32 ? 0.5 : 1;
+    r = plumb_interval_widen(type, &r, e.ulps > 0 ? e.ulps : ulps, absolute);
   }
   return plumb_with_shadow(r, approx_shadow(which, a->shadow, b->shadow));
 }

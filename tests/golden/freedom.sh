@@ -41,6 +41,9 @@ st.global.b32 [%d0], %r3; bra D;
 C: mbarrier.arrive.shared.b64 %d1, [%r2];
 D:"
 
+kernel approx "ld.global.f32 %f1, [%d0]; ex2.approx.f32 %f2, %f1; st.global.f32 [%d0+4], %f2;"
+kernel exact "ld.global.f32 %f1, [%d0]; sqrt.rn.f32 %f2, %f1; st.global.f32 [%d0+4], %f2;"
+
 check() { # name, expected output, what it depends on or "-", flags of run...
   local name=$1 expected=$2 depends=$3 out
   shift 3
@@ -67,6 +70,11 @@ check order "191" "the order of atomic operations" --grid 4 --block 64 --arg 'i3
 check sum "2016" - --block 64 --arg 'i32:[0]'
 check try_wait "0" "how long mbarrier.try_wait waits" --block 33 --arg 'i32:[9]'
 check try_wait "1" "how long mbarrier.try_wait waits" --block 33 --arg 'i32:[9]' --freedom try_wait=wait
+inside="where inside its documented error the value of an approximate instruction lies"
+check approx "1, 2" "$inside" --arg 'f32:[1,0]'
+check approx "1, 2.00000024" "$inside" --arg 'f32:[1,0]' --freedom approx=edge
+check approx "0, 1" - --arg 'f32:[0,7]' # tabled
+check exact "2, 1.41421354" - --arg 'f32:[2,0]'
 
 "$plumb" run "$work/contract.ptx" --arg 'f32:[1.1,1.21,0,0,0]' --format json |
   grep -q '"depends_on":\["whether a mul' || { echo "JSON of run has no depends_on"; exit 1; }
@@ -148,3 +156,63 @@ out=$("${bits[@]}" special) || true
 [[ $out == *"stage 0 depends on the payload of a NaN"* ]] || { echo "no payload in: $out"; exit 1; }
 out=$("${bits[@]}" exact)
 [[ $out != *depends* ]] || { echo "no NaN, but: $out"; exit 1; }
+
+# A pair that is equal in one reading only is said to be.
+cat > "$work/exp2.mlir" <<'MLIR'
+func.func @f(%x: memref<64xf32>, %o: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 64 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %a = memref.load %x[%i] : memref<64xf32>
+    %e = math.exp2 %a : f32
+    memref.store %e, %o[%i] : memref<64xf32>
+  }
+  return
+}
+MLIR
+cat > "$work/exp2.ptx" <<'PTX'
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 x, .param .u64 o) {
+.reg .b32 %r<4>; .reg .b64 %d<8>; .reg .f32 %f<8>;
+ld.param.u64 %d1, [x]; ld.param.u64 %d3, [o]; mov.u32 %r1, %tid.x; mul.wide.u32 %d4, %r1, 4;
+add.u64 %d1, %d1, %d4; add.u64 %d3, %d3, %d4;
+ld.global.f32 %f1, [%d1]; ex2.approx.f32 %f1, %f1; st.global.f32 [%d3], %f1;
+ret;
+}
+PTX
+exp2() { # what is expected, flags
+  local expected=$1 out
+  shift
+  out=$("$plumb" check "$work/exp2.mlir" "$work/exp2.ptx" --grid 1 --block 64 --quiet --fill normal "$@") || true
+  [[ $out == *"$expected"* ]] || { echo "exp2 $*: no '$expected' in: $out"; exit 1; }
+}
+exp2 "$inside (--freedom approx=nearest was executed; approx=edge gives other results)"
+exp2 "approx=edge gives other results, which are not accepted)" --accept identical
+exp2 "approx=nearest gives other results, which are accepted)" --accept identical --freedom approx=edge
+exp2 "diverged (not accepted" --accept identical --freedom approx=edge
+exp2 "(accepted" --freedom approx=edge
+
+# lower: its stages in PTX.
+cat > "$work/low.ll" <<'LLVM'
+target triple = "nvptx64-nvidia-cuda"
+declare float @llvm.nvvm.ex2.approx.f(float)
+define ptx_kernel void @k(ptr addrspace(1) %p) {
+  %a = load float, ptr addrspace(1) %p
+  %e = call float @llvm.nvvm.ex2.approx.f(float %a)
+  store float %e, ptr addrspace(1) %p
+  ret void
+}
+LLVM
+lower=("$plumb" lower "$work/low.ll" --to ptx --arg 'f32:[1]' --quiet)
+out=$("${lower[@]}" --expect '0=[2]') || true
+[[ $out == *"note: stage "*" depends on $inside (--freedom approx=nearest was executed; approx=edge gives other results, which are not accepted)"* ]] ||
+  { echo "lower has no note: $out"; exit 1; }
+out=$("${lower[@]}" --expect '0=[2]' --freedom approx=edge) && { echo "lower takes no reading"; exit 1; }
+[[ $out == *"got 2.00000024"*"approx=nearest gives other results, which are accepted)"* ]] ||
+  { echo "lower: $out"; exit 1; }
+out=$("$plumb" lower "$work/order.ptx" "$work/order.ptx" --grid 4 --block 64 --arg 'i32:[7]' --freedom order=next) || true
+[[ $out == *"note: stage 1 depends on the order of atomic operations (--freedom order=next was executed"* ]] ||
+  { echo "lower of stages: $out"; exit 1; }
