@@ -9,101 +9,6 @@ static void *take(size_t count, size_t bytes) {
   return p;
 }
 
-/* --- marks --- */
-
-static plumb_mark **bucket(plumb_async *a, uint64_t address) {
-  uint64_t granule = address / PLUMB_MARK_BYTES;
-  if (plumb_window_of(address) == PLUMB_WINDOW_SHARED)
-    return &a->shared[plumb_shared_offset(address) / PLUMB_MARK_BYTES];
-  return &a->global[(granule * 0x9e3779b97f4a7c15ull >> 32) % PLUMB_GLOBAL_MARKS];
-}
-
-void plumb_mark_put(plumb_async *home, plumb_mark *mark) {
-  plumb_mark **at = bucket(home, mark->address);
-  mark->home = home;
-  mark->next = *at;
-  mark->link = at;
-  if (*at) (*at)->link = &mark->next;
-  *at = mark;
-  if (plumb_window_of(mark->address) == PLUMB_WINDOW_SHARED)
-    home->shared_count++;
-  else
-    home->global_count++;
-}
-
-void plumb_mark_remove(plumb_mark *mark) {
-  if (!mark->link) return;
-  *mark->link = mark->next;
-  if (mark->next) mark->next->link = mark->link;
-  mark->link = NULL;
-  if (plumb_window_of(mark->address) == PLUMB_WINDOW_SHARED)
-    mark->home->shared_count--;
-  else
-    mark->home->global_count--;
-}
-
-/* The first mark that the bytes overlap; `write`: any, else only one that writes. Two
- * reductions may meet. */
-static const plumb_mark *find_mark(plumb_async *a, uint64_t address, uint64_t size_bytes,
-                                   bool write, bool reduces) {
-  uint64_t end = address + size_bytes;
-  for (uint64_t at = address / PLUMB_MARK_BYTES * PLUMB_MARK_BYTES; at < end;
-       at += PLUMB_MARK_BYTES)
-    for (const plumb_mark *m = *bucket(a, at); m; m = m->next) {
-      if (m->address >= end || address >= m->address + m->size_bytes) continue;
-      if (m->op && !write && !m->write) continue;
-      if (m->op && reduces && m->write && m->op->reduce) continue;
-      return m;
-    }
-  return NULL;
-}
-
-static bool trap_mark(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
-                      const plumb_mark *m, const char *what) {
-  if (br->trapped) return false;
-  if (!m->op) {
-    plumb_trap_at(br, PLUMB_TRAP_MBARRIER, s->frame, s->pc, (int32_t)lane,
-                  "%s touches a live mbarrier object", what);
-    br->trap.address = address;
-    return false;
-  }
-  const plumb_inst *inst = plumb_inst_at(br->run, m->op->pc, NULL);
-  plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)lane,
-                "%s by lane %u meets bytes that an asynchronous copy issued by lane %u %s, and "
-                "whose end nobody has waited for",
-                what, lane, m->op->lane, m->write ? "writes" : "reads");
-  br->trap.lane2 = (int32_t)m->op->lane;
-  br->trap.address = address;
-  br->trap.size_bytes = m->size_bytes;
-  plumb_race_split_block(br->grid, m->op->br->index, br->trap.block2);
-  if (inst) br->trap.location2 = br->program->locs[inst->loc];
-  return false;
-}
-
-/* Whose table has the marks of an address, and the address there. */
-static plumb_async *home_of(plumb_block_run *br, uint64_t address, uint64_t *out_local) {
-  *out_local = address;
-  if (plumb_window_of(address) != PLUMB_WINDOW_SHARED) return br->async;
-  *out_local = plumb_window_base(PLUMB_WINDOW_SHARED) + plumb_shared_offset(address);
-  plumb_block_run *owner = plumb_shared_owner(br, address);
-  return owner ? owner->async : NULL;
-}
-
-bool plumb_async_allows(plumb_block_run *br, const plumb_strand *s, const uint16_t *list,
-                        uint32_t count, unsigned window, uint64_t base, const uint64_t *offsets,
-                        uint64_t size_bytes, unsigned how) {
-  uint64_t local;
-  plumb_async *home = home_of(br, base, &local);
-  bool write = how & PLUMB_TOUCH_WRITE;
-  if (!home || !(window == PLUMB_WINDOW_SHARED ? home->shared_count : home->global_count))
-    return true;
-  for (uint32_t i = 0; i < count; i++) {
-    const plumb_mark *m = find_mark(home, local + offsets[i], size_bytes, write, false);
-    if (m) return trap_mark(br, s, list[i], base + offsets[i], m, write ? "the write" : "the read");
-  }
-  return true;
-}
-
 /* --- a block's life --- */
 
 void plumb_async_create(plumb_block_run *br) {
@@ -124,14 +29,23 @@ void plumb_async_create(plumb_block_run *br) {
 
 enum { SPARE_SEGMENTS = 2 }; /* cp.async: what it reads, and zeros */
 
-static void op_destroy(plumb_async_op *op) {
-  plumb_async *a = op->br->async;
-  for (uint32_t i = 0; i < op->mark_count; i++) plumb_mark_remove(&op->marks[i]);
+static void unlink_op(plumb_async_op *op) {
   *op->link = op->next;
   if (op->next)
     op->next->link = op->link;
-  else
-    a->lanes[op->lane].end = op->link;
+  else if (!op->rows)
+    op->br->async->lanes[op->lane].end = op->link;
+}
+
+static void op_destroy(plumb_async_op *op) {
+  plumb_async *a = op->br->async;
+  for (uint32_t i = 0; i < op->mark_count; i++) plumb_mark_remove(&op->marks[i]);
+  unlink_op(op);
+  if (op->rows) {
+    op->next = a->spare_rows;
+    a->spare_rows = op;
+    return;
+  }
   if (op->marks != op->few_marks) free(op->marks);
   if (op->data != op->few_bytes) free(op->data);
   if (op->segment_room > SPARE_SEGMENTS) {
@@ -171,6 +85,7 @@ void plumb_async_begin(plumb_block_run *br) {
     while (a->lanes[l].first) op_destroy(a->lanes[l].first);
     a->lanes[l] = (plumb_lane_async){.end = &a->lanes[l].first};
   }
+  while (a->rows) op_destroy(a->rows);
   for (uint32_t w = 0; w < br->grid->warps; w++) a->warps[w] = (plumb_warp_async){.open = 1};
   while (a->barriers) {
     plumb_mbarrier_object *next = a->barriers->next;
@@ -188,6 +103,15 @@ void plumb_async_destroy(plumb_block_run *br) {
   if (br->cluster->count == 1) free(br->cluster);
   for (plumb_async_op *op = a->spare, *next; op; op = next) {
     next = op->next;
+    free(op);
+  }
+  for (plumb_async_op *op = a->spare_rows, *next; op; op = next) {
+    next = op->next;
+    free(op->rows->lanes);
+    free(op->rows->to);
+    free(op->rows->from);
+    free(op->rows->marks);
+    free(op->rows);
     free(op);
   }
   free(a->shared);
@@ -225,6 +149,38 @@ plumb_async_op *plumb_async_op_create(plumb_block_run *br, const plumb_strand *s
   return op;
 }
 
+static plumb_cp_rows *rows_create(uint32_t lanes) {
+  plumb_cp_rows *r = take(1, sizeof *r);
+  r->capacity = lanes;
+  r->lanes = take(lanes, sizeof *r->lanes);
+  r->to = take(lanes, sizeof *r->to);
+  r->from = take(lanes, sizeof *r->from);
+  r->marks = take(2 * (size_t)lanes, sizeof *r->marks);
+  return r;
+}
+
+plumb_async_op *plumb_async_rows_create(plumb_block_run *br, const plumb_strand *s) {
+  plumb_async *a = br->async;
+  plumb_async_op *op = a->spare_rows, **end = &a->rows;
+  plumb_cp_rows *rows = op ? op->rows : rows_create(br->lanes);
+  if (op)
+    a->spare_rows = op->next;
+  else
+    op = take(1, sizeof *op);
+  while (*end) end = &(*end)->next;
+  memset(op, 0, sizeof *op);
+  *op = (plumb_async_op){.br = br,
+                         .rows = rows,
+                         .marks = rows->marks,
+                         .link = end,
+                         .pc = s->frame->pc_base + s->pc,
+                         .type = PLUMB_I8,
+                         .serial = ++a->serial};
+  *end = op;
+  rows->count = 0;
+  return op;
+}
+
 void plumb_async_drop(plumb_async_op *op) {
   op_destroy(op);
 }
@@ -241,16 +197,15 @@ static uint32_t granules_of(uint64_t address, uint64_t size_bytes) {
 
 static void mark_bytes(plumb_async_op *op, uint64_t address, uint64_t size_bytes, bool write) {
   uint64_t local;
-  plumb_async *home = home_of(op->br, address, &local);
-  for (uint64_t done = 0; home && done < size_bytes;) {
-    uint64_t at = local + done, room = PLUMB_MARK_BYTES - at % PLUMB_MARK_BYTES;
+  plumb_async *home = plumb_mark_home(op->br, address, &local);
+  uint64_t end = local + size_bytes;
+  for (uint64_t at = local; home && at < end; at = (at / PLUMB_MARK_BYTES + 1) * PLUMB_MARK_BYTES) {
     plumb_mark *m = &op->marks[op->mark_count++];
-    *m = (plumb_mark){.address = at,
-                      .size_bytes = (uint32_t)(room < size_bytes - done ? room : size_bytes - done),
+    *m = (plumb_mark){.granule = at / PLUMB_MARK_BYTES,
+                      .bytes = plumb_mark_bits(at, end),
                       .write = write,
                       .op = op};
     plumb_mark_put(home, m);
-    done += m->size_bytes;
   }
 }
 
@@ -267,15 +222,32 @@ static bool may_touch(plumb_block_run *br, plumb_strand *s, plumb_async_op *op, 
   if (!plumb_place_find(br, s, op->lane, address, size_bytes, write, &place)) return false;
   if (!br->race || !is_tracked(&place)) return true;
   uint64_t local;
-  plumb_async *home = home_of(br, address, &local);
+  plumb_async *home = plumb_mark_home(br, address, &local);
   const plumb_mark *m =
-      home ? find_mark(home, local, size_bytes, write, write && op->reduce) : NULL;
+      home ? plumb_mark_find(home, local, size_bytes, write, write && op->reduce) : NULL;
   if (m)
-    return trap_mark(br, s, op->lane, address, m,
-                     write ? "the write of the copy" : "the read of the copy");
+    return plumb_mark_trap(br, s, op->lane, address, size_bytes, m,
+                           write ? "the write of the copy" : "the read of the copy");
   unsigned how = (write ? PLUMB_TOUCH_WRITE : PLUMB_TOUCH_READ) |
                  (write && op->reduce ? (unsigned)PLUMB_TOUCH_STRONG : 0u);
   return plumb_proxy_follows(br, s, op->lane, address, size_bytes, how, op->generic_proxy);
+}
+
+static void name_agent(plumb_async_op *op) {
+  uint32_t first = op->generic_proxy ? PLUMB_WHO_AGENT : PLUMB_WHO_ASYNC;
+  uint32_t end = op->generic_proxy ? PLUMB_WHO_ASYNC : PLUMB_WHO_END;
+  op->agent = first + op->br->async->next_agent[!op->generic_proxy]++ % (end - first);
+}
+
+/* `room`: as many as there may be. */
+static void put_marks(plumb_async_op *op, uint32_t room) {
+  bool few = room <= sizeof op->few_marks / sizeof *op->few_marks;
+  op->marks = few ? op->few_marks : take(room, sizeof *op->marks);
+  for (uint32_t i = 0; i < op->segment_count; i++) {
+    const plumb_segment *g = &op->segments[i];
+    if (g->from) mark_bytes(op, g->from, g->size_bytes, false);
+    if (g->to) mark_bytes(op, g->to, g->size_bytes, true);
+  }
 }
 
 bool plumb_async_start(plumb_block_run *br, plumb_strand *s, plumb_async_op *op) {
@@ -291,19 +263,42 @@ bool plumb_async_start(plumb_block_run *br, plumb_strand *s, plumb_async_op *op)
     marks += (g->from ? granules_of(g->from, g->size_bytes) : 0) +
              (g->to ? granules_of(g->to, g->size_bytes) : 0);
   }
-  uint32_t first = op->generic_proxy ? PLUMB_WHO_AGENT : PLUMB_WHO_ASYNC;
-  uint32_t end = op->generic_proxy ? PLUMB_WHO_ASYNC : PLUMB_WHO_END;
-  op->agent = first + br->async->next_agent[!op->generic_proxy]++ % (end - first);
+  name_agent(op);
   br->changes++;
-  if (!br->race) return true;
-  bool few = marks <= sizeof op->few_marks / sizeof *op->few_marks;
-  op->marks = few ? op->few_marks : take(marks, sizeof *op->marks);
-  for (uint32_t i = 0; i < op->segment_count; i++) {
-    const plumb_segment *g = &op->segments[i];
-    if (g->from) mark_bytes(op, g->from, g->size_bytes, false);
-    if (g->to) mark_bytes(op, g->to, g->size_bytes, true);
-  }
+  if (br->race) put_marks(op, marks);
   return true;
+}
+
+void plumb_async_rows_split(plumb_async_op *rows_op) {
+  const plumb_cp_rows *rows = rows_op->rows;
+  plumb_block_run *br = rows_op->br;
+  for (uint32_t i = 0; i < rows_op->mark_count; i++) plumb_mark_remove(&rows_op->marks[i]);
+  for (uint32_t i = 0; i < rows->count; i++) {
+    plumb_async_op *op = op_take(br->async, 1);
+    op->br = br;
+    op->lane = rows->lanes[i];
+    op->pc = rows_op->pc;
+    op->type = rows_op->type;
+    op->generic_proxy = true;
+    op->group = rows_op->group;
+    op->serial = rows_op->serial;
+    op->size_bytes = rows->row_bytes;
+    op->segments[op->segment_count++] =
+        (plumb_segment){rows->to[i], rows->from[i], rows->row_bytes};
+    plumb_lane_async *mine = &br->async->lanes[op->lane];
+    plumb_async_op **at = &mine->first;
+    while (*at && (*at)->serial < op->serial) at = &(*at)->next;
+    op->link = at;
+    op->next = *at;
+    if (op->next)
+      op->next->link = &op->next;
+    else
+      mine->end = &op->next;
+    *at = op;
+    name_agent(op);
+    if (br->race) put_marks(op, 2);
+  }
+  op_destroy(rows_op);
 }
 
 /* The place of an address that was in bounds; false if it is no more. */
@@ -391,22 +386,21 @@ static void reduce(const plumb_async_op *op, const plumb_place *to, const uint8_
   op->br->changes++;
 }
 
-/* A copy takes them along; of what was rounded or reduced in floats nothing is known. */
-static void follow_companions(plumb_async_op *op, const plumb_segment *g, const plumb_place *to,
-                              const uint8_t *data) {
+void plumb_async_companions(plumb_async_op *op, uint32_t lane, const plumb_segment *g,
+                            const plumb_place *to, const uint8_t *data) {
   plumb_place from;
   bool copies = g->from && !op->reduce && place_again(op, g->from, g->size_bytes, &from);
   bool reduces = op->reduce && plumb_dtype_is_float((plumb_dtype)op->type);
   if (copies)
-    plumb_companion_move(op->br, op->lane, to, &from, g->size_bytes);
+    plumb_companion_move(op->br, lane, to, &from, g->size_bytes);
   else
-    plumb_companion_drop(op->br, op->lane, to, g->size_bytes);
+    plumb_companion_drop(op->br, lane, to, g->size_bytes);
   unsigned bytes = plumb_dtype_bytes((plumb_dtype)op->type);
   for (uint32_t i = 0; (reduces || (copies && op->round_tf32)) && i < g->size_bytes; i += bytes) {
     plumb_place element = *to;
     element.address += i;
     if (reduces || memcmp(from.data + i, data + i, bytes) != 0)
-      plumb_companion_forget(op->br, op->lane, &element, bytes);
+      plumb_companion_forget(op->br, lane, &element, bytes);
   }
 }
 
@@ -424,7 +418,7 @@ static void write_segments(plumb_async_op *op) {
     else
       plumb_place_write(op->br, &to, op->lane, g->size_bytes, data, state);
     count_bytes(op->br, &to, g->size_bytes, true);
-    if (op->br->run->options.companions) follow_companions(op, g, &to, data);
+    if (op->br->run->options.companions) plumb_async_companions(op, op->lane, g, &to, data);
     if (op->br->race && !op->own)
       plumb_proxy_stamp(op->br, op->agent, op->pc, g->to, g->size_bytes, how);
   }

@@ -22,10 +22,10 @@
 
 typedef struct plumb_async_op plumb_async_op;
 
-/* Bytes that something in flight reads or writes, or an mbarrier (op NULL). */
+/* Bytes of one granule that something in flight reads or writes, or an mbarrier (op NULL). */
 typedef struct plumb_mark {
-  uint64_t address; /* generic; shared: without a rank */
-  uint32_t size_bytes;
+  uint64_t granule; /* generic address / PLUMB_MARK_BYTES; shared: without a rank */
+  uint64_t bytes;   /* a bit each */
   bool write;
   plumb_async_op *op;
   struct plumb_mark *next, **link;
@@ -38,6 +38,16 @@ typedef struct plumb_segment {
   uint32_t size_bytes;
 } plumb_segment;
 
+/* What one cp.async copies for several lanes: row i of `row_bytes` for lanes[i], which are
+ * ascending. */
+typedef struct plumb_cp_rows {
+  plumb_lanes set;
+  uint32_t count, row_bytes, capacity;
+  uint16_t *lanes;
+  uint64_t *to, *from; /* generic; from 0: zeros */
+  plumb_mark *marks;   /* room for two a row */
+} plumb_cp_rows;
+
 typedef struct plumb_mbarrier_object plumb_mbarrier_object;
 
 struct plumb_async_op {
@@ -49,6 +59,7 @@ struct plumb_async_op {
   bool product;       /* wgmma: it only reads; `group` is of the warp */
   bool own;           /* it ends as accesses of the lane itself */
   bool has_read;      /* the source is in `data` */
+  bool done;          /* of rows that are about to go */
   uint8_t reduce;     /* 1 + plumb_atomic, 0: copies */
   uint8_t type;       /* of what is reduced, and of the fill */
   bool nan_fill;
@@ -60,6 +71,7 @@ struct plumb_async_op {
   uint32_t tx_bytes;
   uint64_t size_bytes; /* of all segments */
   uint8_t *data, *state;
+  plumb_cp_rows *rows; /* in place of segments: it is of several lanes */
   plumb_mark *marks;
   uint32_t mark_count, segment_count, segment_room;
   plumb_mark few_marks[2]; /* of a copy of one row: its marks and its data need no more room */
@@ -114,7 +126,8 @@ struct plumb_async {
   plumb_mbarrier_object *barriers;
   plumb_lane_async *lanes;
   plumb_warp_async *warps;
-  plumb_async_op *spare; /* ended ones with little room, for the next */
+  plumb_async_op *rows;              /* of several lanes, in the order of issue */
+  plumb_async_op *spare, *spare_rows; /* ended ones, for the next */
   uint32_t next_agent[2];
   uint64_t serial;
 };
@@ -139,6 +152,10 @@ void plumb_async_finish(plumb_block_run *br);
 /* An op of `br`'s lane with room for `segments`; the caller fills it and starts it. */
 plumb_async_op *plumb_async_op_create(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
                                       uint32_t segments);
+/* One of several lanes, with its rows, as yet none. */
+plumb_async_op *plumb_async_rows_create(plumb_block_run *br, const plumb_strand *s);
+/* Becomes an op a lane, each in the lane's order of issue. */
+void plumb_async_rows_split(plumb_async_op *op);
 /* Checks bounds and order of its accesses, and marks them. False after a trap: it is gone. */
 bool plumb_async_start(plumb_block_run *br, plumb_strand *s, plumb_async_op *op);
 /* An op that was not started is gone. */
@@ -163,9 +180,40 @@ void plumb_async_finish_op(plumb_async_op *op, plumb_async_own *own, plumb_clock
 /* Notes them, with no other access in between, and empties the list. False after a race trap. */
 bool plumb_async_touch_own(plumb_block_run *br, const plumb_strand *s, plumb_async_own *own);
 
-/* Marks [address, address + size_bytes) in the table of `home`. */
+/* A copy took companions along; of what was rounded or reduced in floats nothing is known. */
+void plumb_async_companions(plumb_async_op *op, uint32_t lane, const plumb_segment *g,
+                            const plumb_place *to, const uint8_t *data);
+
+/* --- mark.c --- */
+
 void plumb_mark_put(plumb_async *home, plumb_mark *mark);
 void plumb_mark_remove(plumb_mark *mark);
+/* The bits of the bytes from `address` on, up to `end` or the end of its granule. */
+static inline uint64_t plumb_mark_bits(uint64_t address, uint64_t end) {
+  uint64_t first = address % PLUMB_MARK_BYTES, room = PLUMB_MARK_BYTES - first;
+  uint64_t bytes = end - address < room ? end - address : room;
+  return (bytes == 64 ? UINT64_MAX : (1ull << bytes) - 1) << first;
+}
+/* The first mark that the bytes of a granule, or [address, address + size_bytes), meet;
+ * `write`: any, else only one that writes. Two reductions may meet. */
+const plumb_mark *plumb_mark_meet(plumb_async *a, uint64_t granule, uint64_t bytes, bool write,
+                                  bool reduces);
+const plumb_mark *plumb_mark_find(plumb_async *a, uint64_t address, uint64_t size_bytes, bool write,
+                                  bool reduces);
+/* Whose table has the marks of an address, and the address there. NULL: nobody's. */
+plumb_async *plumb_mark_home(plumb_block_run *br, uint64_t address, uint64_t *out_local);
+/* Traps: an access of [address, address + size_bytes) by `lane` meets the mark. False. */
+bool plumb_mark_trap(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
+                     uint64_t size_bytes, const plumb_mark *m, const char *what);
+
+/* --- cp_async.c --- */
+
+bool plumb_exec_cp_async(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                         const plumb_lanes *on);
+bool plumb_exec_cp_group(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                         const plumb_lanes *on);
+/* From now on every copy in flight is of one lane. */
+void plumb_cp_async_split(plumb_block_run *br);
 
 /* --- mbarrier.c --- */
 
@@ -183,6 +231,17 @@ void plumb_mbarrier_destroy(plumb_mbarrier_object *m);
 /* Every operation of this header that acts lane by lane. */
 bool plumb_exec_async(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                       const plumb_lanes *on);
+
+/* Operand i of one lane; whether none is undefined; alignment and window of an address. False
+ * after a trap. */
+uint64_t plumb_async_operand(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
+                             uint32_t i, uint32_t lane);
+bool plumb_async_check_operands(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
+                                const plumb_lanes *on);
+bool plumb_async_check_align(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
+                             uint64_t address, uint64_t align);
+bool plumb_async_check_window(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
+                              uint64_t address, unsigned window);
 
 bool plumb_exec_tensor_copy(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                             const plumb_lanes *on);

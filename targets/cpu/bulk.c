@@ -1,8 +1,8 @@
-/* cp.async, cp.async.bulk, st.async, and waiting for groups of them (PTX ISA 9.0, 9.7.9.25,
+/* cp.async.bulk, st.async, and waiting for groups of the former (PTX ISA 9.0, 9.7.9.25.4,
  * 9.7.9.12, 9.7.13.6). */
 #include "targets/cpu/async.h"
 
-static uint64_t lane_operand(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
+uint64_t plumb_async_operand(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
                              uint32_t i, uint32_t lane) {
   plumb_reg r = plumb_inst_operands(s->frame->fn, inst)[i];
   plumb_dtype type = plumb_reg_is_const(r) ? br->program->consts[plumb_reg_const_index(r)].type
@@ -10,7 +10,7 @@ static uint64_t lane_operand(plumb_block_run *br, const plumb_strand *s, const p
   return plumb_lane_bits(plumb_operand(br, s->frame, r), plumb_dtype_bytes(type), lane);
 }
 
-static bool check_operands(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
+bool plumb_async_check_operands(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
                            const plumb_lanes *on) {
   const plumb_reg *r = plumb_inst_operands(s->frame->fn, inst);
   for (uint32_t i = 0; br->undef && i < inst->operands; i++)
@@ -18,12 +18,12 @@ static bool check_operands(plumb_block_run *br, const plumb_strand *s, const plu
   return true;
 }
 
-static bool check_align(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
+bool plumb_async_check_align(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
                         uint64_t align) {
   return address % align == 0 || plumb_trap_misaligned(br, s, lane, address, align);
 }
 
-static bool check_window(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
+bool plumb_async_check_window(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
                          uint64_t address, unsigned window) {
   if (plumb_window_of(address) == window) return true;
   plumb_trap_at(br, PLUMB_TRAP_WRONG_SPACE, s->frame, s->pc, (int32_t)lane,
@@ -31,35 +31,6 @@ static bool check_window(plumb_block_run *br, const plumb_strand *s, uint32_t la
                 window == PLUMB_WINDOW_SHARED ? "shared" : "global");
   br->trap.address = address;
   return false;
-}
-
-/* --- cp.async --- */
-
-static bool cp_async_lane(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
-                          uint32_t lane) {
-  uint64_t to = lane_operand(br, s, inst, 0, lane), from = lane_operand(br, s, inst, 1, lane);
-  uint32_t size = (uint32_t)inst->imm, read = (uint32_t)lane_operand(br, s, inst, 2, lane);
-  if (inst->operands > 3 && (lane_operand(br, s, inst, 3, lane) & 1)) read = 0;
-  if (read > size)
-    return plumb_trap_at(br, PLUMB_TRAP_OUT_OF_BOUNDS, s->frame, s->pc, (int32_t)lane,
-                         "cp.async reads %u bytes for %u: more is undefined", read, size);
-  if (!check_window(br, s, lane, to, PLUMB_WINDOW_SHARED) || !check_align(br, s, lane, to, size) ||
-      (read && !check_align(br, s, lane, from, size)))
-    return false;
-  plumb_async_op *op = plumb_async_op_create(br, s, lane, 2);
-  op->generic_proxy = true;
-  op->group = br->async->lanes[lane].cp_group;
-  if (read) op->segments[op->segment_count++] = (plumb_segment){to, from, read};
-  if (read < size) op->segments[op->segment_count++] = (plumb_segment){to + read, 0, size - read};
-  return plumb_async_start(br, s, op);
-}
-
-static bool exec_cp_async(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
-                          const plumb_lanes *on) {
-  if (!check_operands(br, s, inst, on)) return false;
-  for (uint32_t l = on->lo; l < on->hi; l++)
-    if (plumb_lanes_has(on, l) && !cp_async_lane(br, s, inst, l)) return false;
-  return true;
 }
 
 /* --- cp.async.bulk --- */
@@ -83,7 +54,7 @@ static bool bulk_to(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst
   op->group = br->async->lanes[lane].bulk_group;
   op->segments[op->segment_count++] = (plumb_segment){to, from, bytes};
   if (inst->operands > 3 &&
-      !plumb_async_ends_at(br, s, op, lane_operand(br, s, inst, 3, lane), rank, bytes)) {
+      !plumb_async_ends_at(br, s, op, plumb_async_operand(br, s, inst, 3, lane), rank, bytes)) {
     plumb_async_drop(op);
     return false;
   }
@@ -94,14 +65,14 @@ static bool bulk_to(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst
 }
 
 static bool bulk_lane(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, uint32_t lane) {
-  uint64_t to = lane_operand(br, s, inst, 0, lane), from = lane_operand(br, s, inst, 1, lane);
-  uint32_t bytes = (uint32_t)lane_operand(br, s, inst, 2, lane);
-  if (!check_align(br, s, lane, to, 16) || !check_align(br, s, lane, from, 16) ||
-      !check_align(br, s, lane, bytes, 16))
+  uint64_t to = plumb_async_operand(br, s, inst, 0, lane), from = plumb_async_operand(br, s, inst, 1, lane);
+  uint32_t bytes = (uint32_t)plumb_async_operand(br, s, inst, 2, lane);
+  if (!plumb_async_check_align(br, s, lane, to, 16) || !plumb_async_check_align(br, s, lane, from, 16) ||
+      !plumb_async_check_align(br, s, lane, bytes, 16))
     return false;
   if (bytes == 0) return true;
   if (inst->operands < 5) return bulk_to(br, s, inst, lane, to, from, bytes, UINT32_MAX);
-  uint32_t blocks = (uint32_t)lane_operand(br, s, inst, 4, lane);
+  uint32_t blocks = (uint32_t)plumb_async_operand(br, s, inst, 4, lane);
   for (uint32_t rank = 0; rank < PLUMB_MAX_CLUSTER_BLOCKS; rank++)
     if ((blocks >> rank & 1) &&
         !bulk_to(br, s, inst, lane, plumb_shared_of_rank(to, rank), from, bytes, rank))
@@ -111,7 +82,7 @@ static bool bulk_lane(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
 
 static bool exec_bulk_copy(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                            const plumb_lanes *on) {
-  if (!check_operands(br, s, inst, on)) return false;
+  if (!plumb_async_check_operands(br, s, inst, on)) return false;
   for (uint32_t l = on->lo; l < on->hi; l++)
     if (plumb_lanes_has(on, l) && !bulk_lane(br, s, inst, l)) return false;
   return true;
@@ -123,20 +94,20 @@ static bool store_lane(plumb_block_run *br, plumb_strand *s, const plumb_inst *i
                        uint32_t lane) {
   unsigned bytes = plumb_dtype_bytes((plumb_dtype)inst->type);
   uint32_t count = inst->operands - 2u, size = count * bytes;
-  uint64_t to = lane_operand(br, s, inst, 0, lane) + (uint64_t)inst->imm;
-  if (!check_window(br, s, lane, to, PLUMB_WINDOW_SHARED) || !check_align(br, s, lane, to, size))
+  uint64_t to = plumb_async_operand(br, s, inst, 0, lane) + (uint64_t)inst->imm;
+  if (!plumb_async_check_window(br, s, lane, to, PLUMB_WINDOW_SHARED) || !plumb_async_check_align(br, s, lane, to, size))
     return false;
   plumb_async_op *op = plumb_async_op_create(br, s, lane, 1);
   op->reduce = inst->sub;
   op->type = inst->type;
   op->segments[op->segment_count++] = (plumb_segment){to, 0, size};
-  if (!plumb_async_ends_at(br, s, op, lane_operand(br, s, inst, 1, lane), UINT32_MAX, size)) {
+  if (!plumb_async_ends_at(br, s, op, plumb_async_operand(br, s, inst, 1, lane), UINT32_MAX, size)) {
     plumb_async_drop(op);
     return false;
   }
   uint8_t values[64];
   for (uint32_t i = 0; i < count; i++) {
-    uint64_t v = lane_operand(br, s, inst, 2 + i, lane);
+    uint64_t v = plumb_async_operand(br, s, inst, 2 + i, lane);
     memcpy(values + i * bytes, &v, bytes);
   }
   plumb_mbarrier_object *ends = op->ends;
@@ -148,7 +119,7 @@ static bool store_lane(plumb_block_run *br, plumb_strand *s, const plumb_inst *i
 
 static bool exec_store_async(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                              const plumb_lanes *on) {
-  if (!check_operands(br, s, inst, on)) return false;
+  if (!plumb_async_check_operands(br, s, inst, on)) return false;
   for (uint32_t l = on->lo; l < on->hi; l++)
     if (plumb_lanes_has(on, l) && !store_lane(br, s, inst, l)) return false;
   return true;
@@ -157,48 +128,40 @@ static bool exec_store_async(plumb_block_run *br, plumb_strand *s, const plumb_i
 /* --- groups --- */
 
 /* Ends the lane's ops of groups before `end`; `read_only`: their sources are read. */
-static void wait_lane(plumb_block_run *br, uint32_t lane, bool cp, uint64_t end, bool read_only,
-                      plumb_async_own *own) {
+static void wait_lane(plumb_block_run *br, uint32_t lane, uint64_t end, bool read_only) {
   plumb_clock done = {0};
   for (plumb_async_op *op = br->async->lanes[lane].first, *next; op; op = next) {
     next = op->next;
-    if (op->product || op->generic_proxy != cp || op->group >= end) continue;
+    if (op->product || op->generic_proxy || op->group >= end) continue;
     if (read_only) {
       plumb_async_read(op);
       if (br->race) plumb_clock_know_lane(&done, br->index, op->agent, br->race->time + 1);
     } else {
-      plumb_async_finish_op(op, cp ? own : NULL, &done);
+      plumb_async_finish_op(op, NULL, &done);
     }
   }
   if (br->race && done.count) plumb_clock_acquire(br, lane, &done);
   plumb_clock_clear(&done);
 }
 
-static bool exec_async_group(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
-                             const plumb_lanes *on) {
+static bool exec_bulk_group(plumb_block_run *br, const plumb_inst *inst, const plumb_lanes *on) {
   uint64_t left = (uint64_t)inst->imm;
-  bool cp = inst->sub == PLUMB_GROUP_CP_COMMIT || inst->sub == PLUMB_GROUP_CP_WAIT;
-  bool commit = inst->sub == PLUMB_GROUP_CP_COMMIT || inst->sub == PLUMB_GROUP_BULK_COMMIT;
-  plumb_async_own own = {0};
   for (uint32_t l = on->lo; l < on->hi; l++) {
     if (!plumb_lanes_has(on, l)) continue;
-    plumb_lane_async *mine = &br->async->lanes[l];
-    uint64_t *open = cp ? &mine->cp_group : &mine->bulk_group;
-    if (commit) {
+    uint64_t *open = &br->async->lanes[l].bulk_group;
+    if (inst->sub == PLUMB_GROUP_BULK_COMMIT)
       ++*open;
-      continue;
-    }
-    uint64_t end = *open > left ? *open - left : 0;
-    wait_lane(br, l, cp, end, inst->sub == PLUMB_GROUP_BULK_WAIT_READ, &own);
+    else
+      wait_lane(br, l, *open > left ? *open - left : 0, inst->sub == PLUMB_GROUP_BULK_WAIT_READ);
   }
-  return plumb_async_touch_own(br, s, &own);
+  return true;
 }
 
 bool plumb_exec_async(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                       const plumb_lanes *on) {
   switch (inst->op) {
     case PLUMB_OP_CP_ASYNC:
-      return exec_cp_async(br, s, inst, on);
+      return plumb_exec_cp_async(br, s, inst, on);
     case PLUMB_OP_BULK_COPY:
       return exec_bulk_copy(br, s, inst, on);
     case PLUMB_OP_TENSOR_COPY:
@@ -206,7 +169,9 @@ bool plumb_exec_async(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
     case PLUMB_OP_STORE_ASYNC:
       return exec_store_async(br, s, inst, on);
     case PLUMB_OP_ASYNC_GROUP:
-      return exec_async_group(br, s, inst, on);
+      return inst->sub == PLUMB_GROUP_CP_COMMIT || inst->sub == PLUMB_GROUP_CP_WAIT
+                 ? plumb_exec_cp_group(br, s, inst, on)
+                 : exec_bulk_group(br, inst, on);
     case PLUMB_OP_MBARRIER:
       return plumb_exec_mbarrier(br, s, inst, on);
     case PLUMB_OP_TENSORMAP_REPLACE:

@@ -377,6 +377,10 @@ typedef struct plumb_view {
 } plumb_view;
 /* The view that generic address lies in; false if there is none. Not for local memory. */
 bool plumb_view_find(plumb_block_run *br, uint64_t address, plumb_view *out);
+/* Whether rows at these generic addresses, aligned to their size (a power of two), all lie in
+ * bounds of one view, of which what is set in *out then is known. */
+bool plumb_rows_find(plumb_block_run *br, const uint64_t *rows, uint32_t count, uint64_t row_bytes,
+                     bool write, plumb_view *out);
 bool plumb_trap_bounds(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
                        uint64_t size_bytes);
 bool plumb_trap_misaligned(plumb_block_run *br, const plumb_strand *s, uint32_t lane,

@@ -174,8 +174,9 @@ static bool init(plumb_block_run *br, plumb_strand *s, uint32_t lane, uint64_t a
   m->phase = 0;
   m->init_block = br->index;
   m->init_tag = lane << PLUMB_TAG_TIME_BITS | (br->race ? br->race->time : 0);
+  uint64_t at = plumb_window_base(PLUMB_WINDOW_SHARED) + offset;
   m->mark = (plumb_mark){
-      .address = plumb_window_base(PLUMB_WINDOW_SHARED) + offset, .size_bytes = 8, .write = true};
+      .granule = at / PLUMB_MARK_BYTES, .bytes = plumb_mark_bits(at, at + 8), .write = true};
   plumb_mark_put(owner->async, &m->mark);
   show(owner, m);
   return true;
@@ -279,6 +280,8 @@ bool plumb_exec_mbarrier(plumb_block_run *br, plumb_strand *s, const plumb_inst 
     if (!plumb_undef_check(br, s, operands[i], on, "the operand of an mbarrier operation"))
       return false;
   if (br->race) plumb_clock_tick(br);
+  if (inst->sub == PLUMB_MBARRIER_CP_ARRIVE || inst->sub == PLUMB_MBARRIER_CP_ARRIVE_NOINC)
+    plumb_cp_async_split(br);
   for (uint32_t l = on->lo; l < on->hi; l++) {
     if (!plumb_lanes_has(on, l)) continue;
     uint64_t out = 0, first = plumb_lane_bits(plumb_operand(br, s->frame, operands[0]), 8, l);

@@ -100,6 +100,24 @@ bool plumb_has_gap(const uint8_t *state, uint64_t size_bytes) {
   return any & PLUMB_BYTE_GAP;
 }
 
+bool plumb_rows_find(plumb_block_run *br, const uint64_t *rows, uint32_t count, uint64_t row_bytes,
+                     bool write, plumb_view *out) {
+  if (!plumb_view_find(br, rows[0], out) || (write && out->read_only) ||
+      out->size_bytes < row_bytes)
+    return false;
+  uint64_t last = out->size_bytes - row_bytes, odd = 0;
+  bool beyond = false, gap = false;
+  for (uint32_t i = 0; i < count; i++) {
+    beyond |= rows[i] - out->base > last;
+    odd |= rows[i] & (row_bytes - 1);
+  }
+  if (beyond || odd) return false;
+  if (out->window == PLUMB_WINDOW_SHARED)
+    for (uint32_t i = 0; i < count; i++)
+      gap |= plumb_has_gap(out->state + (rows[i] - out->base), row_bytes);
+  return !gap;
+}
+
 bool plumb_place_find(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
                       uint64_t size_bytes, bool write, plumb_place *out) {
   *out = (plumb_place){.address = address, .window = plumb_window_of(address)};

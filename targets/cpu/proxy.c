@@ -112,6 +112,14 @@ static bool all_before_floor(const plumb_block_run *br, const plumb_race_page *p
   return before;
 }
 
+bool plumb_proxy_is_quiet(plumb_block_run *br, uint64_t address, uint64_t size_bytes, bool write) {
+  size_t offset, bytes;
+  const plumb_race_page *p = plumb_race_page_at(br, address, &offset, &bytes);
+  unsigned step = p->by_byte ? 1 : 4;
+  size_t first = offset / step, end = (offset + (size_t)size_bytes + step - 1) / step;
+  return all_before_floor(br, p, first, end - first, write);
+}
+
 bool plumb_proxy_follows(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
                          uint64_t address, uint64_t size_bytes, unsigned how, bool generic) {
   bool write = how & PLUMB_TOUCH_WRITE, strong = how & PLUMB_TOUCH_STRONG;

@@ -233,6 +233,9 @@ void plumb_proxy_fence(plumb_block_run *br, const plumb_lanes *on, plumb_space s
  * after all that touched [address, address + size_bytes): false after a race trap. */
 bool plumb_proxy_follows(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
                          uint64_t address, uint64_t size_bytes, unsigned how, bool generic);
+/* Whether all that touched the bytes, which lie in one page, did so before the lanes of the
+ * block met last; then any lane's access follows it. `write`: the access writes. */
+bool plumb_proxy_is_quiet(plumb_block_run *br, uint64_t address, uint64_t size_bytes, bool write);
 /* Gives the bytes the tag of an agent of `br`. */
 void plumb_proxy_stamp(plumb_block_run *br, uint32_t agent, uint32_t pc, uint64_t address,
                        uint64_t size_bytes, unsigned how);
