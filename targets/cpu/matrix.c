@@ -17,6 +17,8 @@ struct plumb_mma_layout {
   int64_t imm;
   plumb_mma mma;
   plumb_mma_place *places[4]; /* a matrix: the elements of all products */
+  uint16_t *at[4];            /* of each: its first byte in packed registers */
+  bool whole[4];              /* every element starts with a byte */
 };
 
 static unsigned elements_of(const plumb_mma *mma, plumb_mma_matrix which) {
@@ -32,13 +34,22 @@ static struct plumb_mma_layout *layout_create(int64_t imm) {
   for (int which = PLUMB_MMA_A; which <= PLUMB_MMA_D; which++) {
     plumb_mma_matrix w = (plumb_mma_matrix)which;
     unsigned rows = plumb_mma_rows(&l->mma, w), columns = plumb_mma_columns(&l->mma, w);
-    plumb_mma_place *at = malloc((size_t)rows * columns * products * sizeof *at);
-    if (!at) abort();
+    size_t count = (size_t)rows * columns * products;
+    plumb_mma_place *at = malloc(count * sizeof *at);
+    l->at[which] = malloc(count * sizeof *l->at[which]);
+    if (!at || !l->at[which]) abort();
     l->places[which] = at;
     for (unsigned p = 0; p < products; p++)
       for (unsigned i = 0; i < rows * columns; i++)
         *at++ = w == PLUMB_MMA_B ? plumb_mma_place_of(&l->mma, w, p, i % rows, i / rows)
                                  : plumb_mma_place_of(&l->mma, w, p, i / columns, i % columns);
+    l->whole[which] = true;
+    for (size_t i = 0; i < count; i++) {
+      const plumb_mma_place *place = &l->places[which][i];
+      unsigned lane = place->reg * PLUMB_WARP_LANES + place->lane;
+      l->at[which][i] = (uint16_t)(lane * plumb_mma_reg_bytes(&l->mma, w) + place->shift / 8);
+      l->whole[which] &= place->shift % 8 == 0;
+    }
   }
   return l;
 }
@@ -54,7 +65,10 @@ static const struct plumb_mma_layout *layout_of(plumb_block_run *br, int64_t imm
 void plumb_mma_layouts_destroy(plumb_block_run *br) {
   for (struct plumb_mma_layout *l = br->mma_layouts, *next; l; l = next) {
     next = l->next;
-    for (int which = 0; which < 4; which++) free(l->places[which]);
+    for (int which = 0; which < 4; which++) {
+      free(l->places[which]);
+      free(l->at[which]);
+    }
     free(l);
   }
   br->mma_layouts = NULL;
@@ -74,22 +88,31 @@ typedef struct task {
   plumb_product product;
 } task;
 
+/* The elements, with whatever bits lie above them. */
 static void gather(const task *t, plumb_mma_matrix which, unsigned product, uint64_t *words) {
   const plumb_mma *mma = &t->layout->mma;
   unsigned count = elements_of(mma, which), bytes = plumb_mma_reg_bytes(mma, which);
-  const plumb_mma_place *at = t->layout->places[which] + (size_t)product * count;
-  const uint8_t *lanes[MAX_REGS];
-  for (unsigned r = 0; r < plumb_mma_regs(mma, which); r++)
-    lanes[r] = plumb_operand(t->br, t->s->frame, t->in[which][r]) + (size_t)t->first * bytes;
-  if (bytes == 8)
-    for (unsigned i = 0; i < count; i++)
-      memcpy(&words[i], lanes[at[i].reg] + (size_t)at[i].lane * 8, 8);
-  else
-    for (unsigned i = 0; i < count; i++) {
-      uint32_t word;
-      memcpy(&word, lanes[at[i].reg] + (size_t)at[i].lane * 4, 4);
-      words[i] = word >> at[i].shift;
-    }
+  unsigned regs = plumb_mma_regs(mma, which);
+  const uint16_t *at = t->layout->at[which] + (size_t)product * count;
+  uint8_t packed[MAX_REGS * PLUMB_WARP_LANES * 8 + 8]; /* a warp's registers, one after another */
+  size_t warp_bytes = (size_t)PLUMB_WARP_LANES * bytes;
+  for (unsigned r = 0; r < regs; r++)
+    memcpy(packed + r * warp_bytes,
+           plumb_operand(t->br, t->s->frame, t->in[which][r]) + (size_t)t->first * bytes,
+           warp_bytes);
+  memset(packed + regs * warp_bytes, 0, 8);
+  if (bytes == 8) {
+    for (unsigned i = 0; i < count; i++) memcpy(&words[i], packed + at[i], 8);
+    return;
+  }
+  for (unsigned i = 0; i < count; i++) {
+    uint32_t word;
+    memcpy(&word, packed + at[i], 4);
+    words[i] = word;
+  }
+  if (t->layout->whole[which]) return;
+  const plumb_mma_place *places = t->layout->places[which] + (size_t)product * count;
+  for (unsigned i = 0; i < count; i++) words[i] >>= places[i].shift % 8;
 }
 
 static void scatter(const task *t, unsigned product, const uint64_t *words) {

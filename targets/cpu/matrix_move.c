@@ -20,6 +20,22 @@ typedef struct rows {
   uint32_t count;
 } rows;
 
+/* Each as any access; false after a trap. */
+static bool find_one_by_one(plumb_block_run *br, const plumb_strand *s, uint32_t first, bool write,
+                            rows *out) {
+  for (uint32_t i = 0; i < out->count; i++) {
+    uint64_t address = br->addresses[first + i];
+    if (!plumb_place_find(br, s, first + i, address, ROW_BYTES, write, &out->places[i]))
+      return false;
+    if (address % ROW_BYTES) return plumb_trap_misaligned(br, s, first + i, address, ROW_BYTES);
+    if (out->places[i].window != PLUMB_WINDOW_SHARED)
+      return plumb_trap_at(br, PLUMB_TRAP_WRONG_SPACE, s->frame, s->pc, (int32_t)(first + i),
+                           "generic address 0x%llx does not lie in shared memory",
+                           (unsigned long long)address);
+  }
+  return true;
+}
+
 /* Lane first + i gives the address of row i; all are checked as any access is. */
 static bool find_rows(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, uint32_t first,
                       uint32_t matrices, bool write, rows *out) {
@@ -30,22 +46,35 @@ static bool find_rows(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   for (uint32_t i = 0; i < out->count; i++) plumb_lanes_put(&on, first + i);
   plumb_lanes_settle(&on);
   if (!plumb_addresses(br, s, inst, &on)) return false;
+  const uint64_t *addresses = br->addresses + first;
+  plumb_view view;
+  if (plumb_window_of(addresses[0]) == PLUMB_WINDOW_SHARED &&
+      plumb_rows_find(br, addresses, out->count, ROW_BYTES, write, &view)) {
+    for (uint32_t i = 0; i < out->count; i++) {
+      uint64_t at = addresses[i] - view.base;
+      out->places[i] =
+          (plumb_place){view.data + at, view.state + at, addresses[i], view.window, NULL};
+    }
+  } else if (!find_one_by_one(br, s, first, write, out)) {
+    return false;
+  }
   for (uint32_t i = 0; i < out->count; i++) {
-    uint64_t address = br->addresses[first + i];
-    if (!plumb_place_find(br, s, first + i, address, ROW_BYTES, write, &out->places[i]))
-      return false;
-    if (address % ROW_BYTES) return plumb_trap_misaligned(br, s, first + i, address, ROW_BYTES);
-    if (out->places[i].window != PLUMB_WINDOW_SHARED)
-      return plumb_trap_at(br, PLUMB_TRAP_WRONG_SPACE, s->frame, s->pc, (int32_t)(first + i),
-                           "generic address 0x%llx does not lie in shared memory",
-                           (unsigned long long)address);
     list[i] = (uint16_t)(first + i);
-    offsets[i] = address - base;
+    offsets[i] = addresses[i] - base;
   }
   *(write ? &br->counters.shared_store_bytes : &br->counters.shared_load_bytes) +=
       (uint64_t)out->count * ROW_BYTES;
   return !br->race || plumb_race_touch(br, s, list, out->count, PLUMB_WINDOW_SHARED, base, offsets,
                                        ROW_BYTES, write ? PLUMB_TOUCH_WRITE : PLUMB_TOUCH_READ);
+}
+
+static bool is_initialised(const rows *r) {
+  uint8_t state[ROW_BYTES], all[ROW_BYTES];
+  memset(all, PLUMB_BYTE_INITIALISED, sizeof all);
+  memcpy(state, all, sizeof all);
+  for (uint32_t i = 0; i < r->count; i++)
+    for (uint32_t b = 0; b < ROW_BYTES; b++) state[b] &= r->places[i].state[b];
+  return memcmp(state, all, sizeof all) == 0;
 }
 
 /* --- the three --- */
@@ -55,29 +84,49 @@ static void clear_result(plumb_block_run *br, plumb_strand *s, plumb_reg r, uint
   if (br->run->options.companions) plumb_companion_set(br, s->frame, r, lane, NULL);
 }
 
+/* One matrix whose bytes are all initialised, and of which nothing else is known. */
+static void load_plain(const rows *r, uint32_t m, bool columns, uint8_t *to) {
+  for (uint32_t row = 0; row < ROWS; row++) {
+    const uint8_t *from = r->places[m * ROWS + row].data;
+    if (!columns) /* four lanes a row */
+      memcpy(to + (size_t)row * ROW_BYTES, from, ROW_BYTES);
+    else
+      for (uint32_t column = 0; column < ROWS; column++)
+        memcpy(to + (size_t)column * ROW_BYTES + (size_t)row * 2, from + (size_t)column * 2, 2);
+  }
+}
+
+static void load_element(plumb_block_run *br, plumb_strand *s, plumb_reg result, uint32_t lane,
+                         uint32_t half, const plumb_place *row, uint32_t column) {
+  plumb_place element = {.window = row->window, .address = row->address + 2 * column};
+  if (br->run->options.companions && plumb_companion_uncertain_at(br, lane, &element, 2))
+    plumb_companion_set_unknown(br, s->frame, result, lane);
+  memcpy(plumb_reg_lanes(br, s->frame, result) + (size_t)lane * 4 + (size_t)half * 2,
+         row->data + 2 * column, 2);
+  const uint8_t *state = row->state + 2 * column;
+  if (state[0] == PLUMB_BYTE_INITIALISED && state[1] == PLUMB_BYTE_INITIALISED) return;
+  br->undef = true;
+  plumb_undef_set(br, s->frame, result, lane,
+                  plumb_undef_loaded(br, lane, element.address, s->frame->pc_base + s->pc + 1));
+}
+
 static bool load(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, uint32_t first) {
   const plumb_reg *results = plumb_inst_results(s->frame->fn, inst);
   bool columns = inst->sub == PLUMB_MATRIX_COLUMNS;
   rows r;
   if (!find_rows(br, s, inst, first, inst->results, false, &r)) return false;
+  bool plain = !br->undef && !br->run->options.companions && is_initialised(&r);
   for (uint32_t m = 0; m < inst->results; m++) {
-    uint8_t *to = plumb_reg_lanes(br, s->frame, results[m]) + (size_t)first * 4;
+    if (plain) {
+      load_plain(&r, m, columns,
+                 plumb_reg_lanes(br, s->frame, results[m]) + (size_t)first * 4);
+      continue;
+    }
     for (uint32_t l = 0; l < PLUMB_WARP_LANES; l++) {
       clear_result(br, s, results[m], first + l);
-      for (uint32_t half = 0; half < 2; half++) {
-        const plumb_place *p = &r.places[m * ROWS + row_of(l, half, columns)];
-        uint32_t at = 2 * column_of(l, half, columns);
-        plumb_place element = {.window = p->window, .address = p->address + at};
-        if (br->run->options.companions && plumb_companion_uncertain_at(br, first + l, &element, 2))
-          plumb_companion_set_unknown(br, s->frame, results[m], first + l);
-        memcpy(to + (size_t)l * 4 + (size_t)half * 2, p->data + at, 2);
-        if (p->state[at] == PLUMB_BYTE_INITIALISED && p->state[at + 1] == PLUMB_BYTE_INITIALISED)
-          continue;
-        br->undef = true;
-        plumb_undef_set(
-            br, s->frame, results[m], first + l,
-            plumb_undef_loaded(br, first + l, p->address + at, s->frame->pc_base + s->pc + 1));
-      }
+      for (uint32_t half = 0; half < 2; half++)
+        load_element(br, s, results[m], first + l, half,
+                     &r.places[m * ROWS + row_of(l, half, columns)], column_of(l, half, columns));
     }
   }
   return true;

@@ -371,22 +371,82 @@ static bool touch_words(const plumb_touch *t, const uint16_t *list, uint32_t cou
   return true;
 }
 
+/* Words [0, parts) of one lane: whether all were last touched before the floor. */
+static inline bool are_old(const uint64_t *tags, uint32_t parts, uint32_t floor) {
+  uint32_t young = 0;
+  for (uint32_t k = 0; k < parts; k++) young |= (floor - 1) - time_of(low(tags[k]));
+  return !(young >> 31);
+}
+static inline bool are_same(const uint64_t *tags, uint32_t parts) {
+  uint64_t differ = 0;
+  for (uint32_t k = 1; k < parts; k++) differ |= tags[k] ^ tags[0];
+  return !differ;
+}
+static inline void stamp_row(uint64_t *tags, uint32_t parts, uint64_t tag) {
+  for (uint32_t k = 0; k < parts; k++) tags[k] = tag;
+}
+
+/* As quick_reads and quick_writes, of lanes that touch `parts` words each: rows that have one
+ * tag, or only old ones, are decided as a whole. */
+static inline uint32_t quick_rows(const plumb_touch *t, plumb_race_page *p, uint64_t start,
+                                  size_t words, uint64_t base, const uint64_t *offsets,
+                                  const uint16_t *list, uint32_t i, uint32_t count,
+                                  uint32_t parts) {
+  const uint32_t floor = t->floor, now = t->now;
+  const uint64_t mine = t->pc | now, shift = base - start;
+  uint32_t groups = 0;
+  for (; i < count; i++) {
+    uint64_t at = (offsets[i] + shift) / 4;
+    if (at + parts > words || !are_old(p->write + at, parts, floor)) break;
+    uint64_t *r = p->read + at, own = mine | (uint64_t)list[i] << PLUMB_TAG_TIME_BITS;
+    groups |= group_of(at) | group_of(at + parts - 1);
+    if (are_old(r, parts, floor)) {
+      stamp_row(t->write ? p->write + at : r, parts, own);
+      continue;
+    }
+    /* Another read at this time: they merge. */
+    uint32_t tag = low(r[0]), who = who_of(tag);
+    if (t->write || !are_same(r, parts) || time_of(tag) != now || who >= PLUMB_WHO_AGENT ||
+        (tag & PLUMB_TAG_ATOMIC))
+      break;
+    uint32_t both = together(who, list[i]);
+    if (both == who) continue;
+    stamp_row(r, parts, mine | (uint64_t)both << PLUMB_TAG_TIME_BITS);
+  }
+  p->groups |= groups;
+  return i;
+}
+
 /* Aligned words, several a lane. */
 static bool touch_wide(const plumb_touch *t, const uint16_t *list, uint32_t count, bool shared,
                        uint64_t base, const uint64_t *offsets, uint64_t size_bytes) {
-  enum { ROOM = 256 };
-  uint64_t at[ROOM];
-  uint16_t who[ROOM];
-  uint32_t n = 0, parts = (uint32_t)size_bytes / 4;
-  for (uint32_t i = 0; i < count; i++)
-    for (uint64_t done = 0; done < size_bytes; done += 4) {
-      at[n] = offsets[i] + done;
-      who[n++] = list[i];
-      if (n < ROOM) continue;
-      if (!touch_words(t, who, n, shared, base, at, parts)) return false;
-      n = 0;
+  enum { MOST = 8 };
+  plumb_race *race = t->br->race;
+  uint32_t parts = (uint32_t)size_bytes / 4;
+  bool quick = !t->strong && !t->br->grid->parts;
+  for (uint32_t i = 0; i < count;) {
+    uint64_t at = base + offsets[i];
+    plumb_race_page *p = shared ? &race->shared : plumb_race_page_find(t->br, at);
+    uint64_t start = shared ? plumb_window_base(PLUMB_WINDOW_SHARED)
+                            : at / PLUMB_RACE_PAGE_BYTES * PLUMB_RACE_PAGE_BYTES;
+    size_t words = shared ? race->shared.words : PLUMB_RACE_PAGE_WORDS;
+    uint32_t next = i;
+    if (quick && !p->by_byte && !p->write_block)
+      next = parts == 4 ? quick_rows(t, p, start, words, base, offsets, list, i, count, 4)
+                        : quick_rows(t, p, start, words, base, offsets, list, i, count, parts);
+    if (next == i) {
+      uint64_t parts_at[MOST];
+      uint16_t who[MOST];
+      for (uint32_t k = 0; k < parts; k++) {
+        parts_at[k] = offsets[i] + 4ull * k;
+        who[k] = list[i];
+      }
+      if (!touch_words(t, who, parts, shared, base, parts_at, parts)) return false;
+      next++;
     }
-  return touch_words(t, who, n, shared, base, at, parts);
+    i = next;
+  }
+  return true;
 }
 
 plumb_touch plumb_race_touch_of(plumb_block_run *br, const plumb_strand *s, unsigned how) {

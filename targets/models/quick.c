@@ -94,6 +94,38 @@ static void multiply(const double *a, const double *b, double *sums, size_t m, s
     }
 }
 
+/* The same, for m and n of whole parts, whose sums stay in registers. */
+enum { PART_ROWS = 4, PART_COLUMNS = 8, WIDTH = 4 };
+typedef double wide
+    __attribute__((vector_size(WIDTH * sizeof(double)), aligned(sizeof(double)), may_alias));
+
+PLUMB_CLONES
+static void multiply_parts(const double *a, const double *b, double *sums, size_t m, size_t n,
+                           size_t k) {
+  for (size_t i = 0; i < m; i += PART_ROWS)
+    for (size_t j = 0; j < n; j += PART_COLUMNS) {
+      const double *x = a + i * k;
+      wide *rows[PART_ROWS], left[PART_ROWS], right[PART_ROWS];
+      for (size_t r = 0; r < PART_ROWS; r++) {
+        rows[r] = (wide *)(sums + (i + r) * n + j);
+        left[r] = rows[r][0];
+        right[r] = rows[r][1];
+      }
+      for (size_t q = 0; q < k; q++) {
+        const wide *row = (const wide *)(b + q * n + j);
+        const wide first = row[0], second = row[1];
+        for (size_t r = 0; r < PART_ROWS; r++) {
+          left[r] += x[r * k + q] * first;
+          right[r] += x[r * k + q] * second;
+        }
+      }
+      for (size_t r = 0; r < PART_ROWS; r++) {
+        rows[r][0] = left[r];
+        rows[r][1] = right[r];
+      }
+    }
+}
+
 PLUMB_CLONES
 static void to_f32(const double *sums, size_t count, uint64_t *d) {
   for (size_t i = 0; i < count; i++) {
@@ -122,7 +154,7 @@ bool plumb_tile_quick(const plumb_product *p, unsigned m, unsigned n, unsigned k
   if (quick) {
     for (size_t j = 0; j < n; j++)
       for (size_t q = 0; q < k; q++) y[q * n + j] = columns[j * k + q];
-    multiply(x, y, sums, m, n, k);
+    (m % PART_ROWS || n % PART_COLUMNS ? multiply : multiply_parts)(x, y, sums, m, n, k);
     if (p->d == PLUMB_MMA_F32)
       to_f32(sums, c_count, d);
     else
