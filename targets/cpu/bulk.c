@@ -11,20 +11,20 @@ uint64_t plumb_async_operand(plumb_block_run *br, const plumb_strand *s, const p
 }
 
 bool plumb_async_check_operands(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
-                           const plumb_lanes *on) {
+                                const plumb_lanes *on) {
   const plumb_reg *r = plumb_inst_operands(s->frame->fn, inst);
   for (uint32_t i = 0; br->undef && i < inst->operands; i++)
     if (!plumb_undef_check(br, s, r[i], on, "the operand of an asynchronous copy")) return false;
   return true;
 }
 
-bool plumb_async_check_align(plumb_block_run *br, const plumb_strand *s, uint32_t lane, uint64_t address,
-                        uint64_t align) {
+bool plumb_async_check_align(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
+                             uint64_t address, uint64_t align) {
   return address % align == 0 || plumb_trap_misaligned(br, s, lane, address, align);
 }
 
 bool plumb_async_check_window(plumb_block_run *br, const plumb_strand *s, uint32_t lane,
-                         uint64_t address, unsigned window) {
+                              uint64_t address, unsigned window) {
   if (plumb_window_of(address) == window) return true;
   plumb_trap_at(br, PLUMB_TRAP_WRONG_SPACE, s->frame, s->pc, (int32_t)lane,
                 "address 0x%llx of a copy does not lie in %s memory", (unsigned long long)address,
@@ -65,9 +65,11 @@ static bool bulk_to(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst
 }
 
 static bool bulk_lane(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, uint32_t lane) {
-  uint64_t to = plumb_async_operand(br, s, inst, 0, lane), from = plumb_async_operand(br, s, inst, 1, lane);
+  uint64_t to = plumb_async_operand(br, s, inst, 0, lane),
+           from = plumb_async_operand(br, s, inst, 1, lane);
   uint32_t bytes = (uint32_t)plumb_async_operand(br, s, inst, 2, lane);
-  if (!plumb_async_check_align(br, s, lane, to, 16) || !plumb_async_check_align(br, s, lane, from, 16) ||
+  if (!plumb_async_check_align(br, s, lane, to, 16) ||
+      !plumb_async_check_align(br, s, lane, from, 16) ||
       !plumb_async_check_align(br, s, lane, bytes, 16))
     return false;
   if (bytes == 0) return true;
@@ -95,13 +97,15 @@ static bool store_lane(plumb_block_run *br, plumb_strand *s, const plumb_inst *i
   unsigned bytes = plumb_dtype_bytes((plumb_dtype)inst->type);
   uint32_t count = inst->operands - 2u, size = count * bytes;
   uint64_t to = plumb_async_operand(br, s, inst, 0, lane) + (uint64_t)inst->imm;
-  if (!plumb_async_check_window(br, s, lane, to, PLUMB_WINDOW_SHARED) || !plumb_async_check_align(br, s, lane, to, size))
+  if (!plumb_async_check_window(br, s, lane, to, PLUMB_WINDOW_SHARED) ||
+      !plumb_async_check_align(br, s, lane, to, size))
     return false;
   plumb_async_op *op = plumb_async_op_create(br, s, lane, 1);
   op->reduce = inst->sub;
   op->type = inst->type;
   op->segments[op->segment_count++] = (plumb_segment){to, 0, size};
-  if (!plumb_async_ends_at(br, s, op, plumb_async_operand(br, s, inst, 1, lane), UINT32_MAX, size)) {
+  if (!plumb_async_ends_at(br, s, op, plumb_async_operand(br, s, inst, 1, lane), UINT32_MAX,
+                           size)) {
     plumb_async_drop(op);
     return false;
   }

@@ -25,9 +25,8 @@ static operand operand_of(const copy *c, const plumb_inst *inst, uint32_t i) {
   const plumb_function *fn = c->s->frame->fn;
   if (i >= inst->operands) return (operand){0};
   plumb_reg r = plumb_inst_operands(fn, inst)[i];
-  plumb_dtype type = plumb_reg_is_const(r)
-                         ? c->br->program->consts[plumb_reg_const_index(r)].type
-                         : fn->reg_types[r];
+  plumb_dtype type = plumb_reg_is_const(r) ? c->br->program->consts[plumb_reg_const_index(r)].type
+                                           : fn->reg_types[r];
   return (operand){plumb_operand(c->br, c->s->frame, r), plumb_dtype_bytes(type)};
 }
 

@@ -118,8 +118,7 @@ static bool load(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, u
   bool plain = !br->undef && !br->run->options.companions && is_initialised(&r);
   for (uint32_t m = 0; m < inst->results; m++) {
     if (plain) {
-      load_plain(&r, m, columns,
-                 plumb_reg_lanes(br, s->frame, results[m]) + (size_t)first * 4);
+      load_plain(&r, m, columns, plumb_reg_lanes(br, s->frame, results[m]) + (size_t)first * 4);
       continue;
     }
     for (uint32_t l = 0; l < PLUMB_WARP_LANES; l++) {

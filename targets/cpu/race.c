@@ -11,114 +11,6 @@ static void *take(size_t count, size_t bytes) {
   return p;
 }
 
-/* --- pages --- */
-
-static plumb_race_page *page_create(bool online) {
-  plumb_race_page *p = take(1, sizeof *p);
-  p->words = PLUMB_RACE_PAGE_WORDS;
-  p->write = take(PLUMB_RACE_PAGE_WORDS, sizeof *p->write);
-  p->read = take(PLUMB_RACE_PAGE_WORDS, sizeof *p->read);
-  if (online) {
-    p->write_block = take(PLUMB_RACE_PAGE_WORDS, sizeof *p->write_block);
-    p->read_block = take(PLUMB_RACE_PAGE_WORDS, sizeof *p->read_block);
-  }
-  return p;
-}
-
-static size_t units_of(const plumb_race_page *p) {
-  return p->words * (p->by_byte ? 4 : 1);
-}
-
-static void page_empty(plumb_race_page *p) {
-  plumb_party_destroy(p->writers, units_of(p));
-  plumb_party_destroy(p->readers, units_of(p));
-  free(p->write);
-  free(p->read);
-  free(p->write_block);
-  free(p->read_block);
-}
-
-static void page_destroy(plumb_race_page *p) {
-  if (p) page_empty(p);
-  free(p);
-}
-
-static void *spread(void *words, size_t count, size_t bytes) {
-  uint8_t *grown = take(count * 4, bytes);
-  for (size_t i = 0; i < count * 4; i++)
-    memcpy(grown + i * bytes, (uint8_t *)words + i / 4 * bytes, bytes);
-  free(words);
-  return grown;
-}
-
-void plumb_race_page_by_byte(plumb_race_page *p) {
-  const size_t words = p->words;
-  if (p->by_byte) return;
-  p->write = spread(p->write, words, sizeof *p->write);
-  p->read = spread(p->read, words, sizeof *p->read);
-  if (p->write_block) {
-    p->write_block = spread(p->write_block, words, sizeof *p->write_block);
-    p->read_block = spread(p->read_block, words, sizeof *p->read_block);
-  }
-  plumb_party_spread(&p->writers, words);
-  plumb_party_spread(&p->readers, words);
-  p->by_byte = true;
-}
-
-static size_t slot_of(const plumb_page_table *t, uint64_t key) {
-  size_t mask = t->capacity - 1;
-  size_t i = (size_t)((key * 0x9e3779b97f4a7c15ull) >> 32) & mask;
-  while (t->slots[i] && t->slots[i]->key != key) i = (i + 1) & mask;
-  return i;
-}
-
-static plumb_race_page *page_of(plumb_page_table *t, uint64_t key, bool online) {
-  if ((t->count + 1) * 2 > t->capacity) {
-    plumb_page_table old = *t;
-    t->capacity = old.capacity ? old.capacity * 2 : 256;
-    t->slots = take(t->capacity, sizeof *t->slots);
-    for (size_t i = 0; i < old.capacity; i++)
-      if (old.slots[i]) t->slots[slot_of(t, old.slots[i]->key)] = old.slots[i];
-    free(old.slots);
-  }
-  size_t i = slot_of(t, key);
-  if (!t->slots[i]) {
-    /* A used page's tags are older than the block's start: they read as empty. */
-    t->slots[i] = t->free_count ? t->free[--t->free_count] : page_create(online);
-    t->slots[i]->key = key;
-    t->slots[i]->groups = 0;
-    t->count++;
-  }
-  return t->slots[i];
-}
-
-void plumb_race_release(plumb_page_table *t) {
-  for (size_t i = 0; t->count && i < t->capacity; i++) {
-    plumb_race_page *p = t->slots[i];
-    if (!p) continue;
-    t->slots[i] = NULL;
-    if (p->by_byte) { /* back to words next time */
-      page_destroy(p);
-      continue;
-    }
-    if (t->free_count == t->free_capacity) {
-      t->free_capacity = t->free_capacity ? t->free_capacity * 2 : 64;
-      t->free = realloc(t->free, t->free_capacity * sizeof *t->free);
-      if (!t->free) abort();
-    }
-    t->free[t->free_count++] = p;
-  }
-  t->count = 0;
-}
-
-void plumb_page_table_destroy(plumb_page_table *t) {
-  for (size_t i = 0; i < t->capacity; i++) page_destroy(t->slots[i]);
-  for (size_t i = 0; i < t->free_count; i++) page_destroy(t->free[i]);
-  free(t->slots);
-  free(t->free);
-  *t = (plumb_page_table){0};
-}
-
 /* --- reporting --- */
 
 void plumb_race_split_block(const plumb_grid *g, uint64_t block, int64_t out[3]) {
@@ -233,7 +125,7 @@ static bool touch_unit(const plumb_touch *t, plumb_race_page *p, size_t i, uint3
   if (merge && time_of(low(*to)) >= t->floor) {
     who = together(who_of(low(*to)), lane);
     if (t->br->grid->parts && who != lane)
-      plumb_party_join(p, units_of(p), t->write, i, *to, lane, t->now, t->floor);
+      plumb_party_join(p, plumb_race_units(p), t->write, i, *to, lane, t->now, t->floor);
     strong &= low(*to);
   }
   *to = t->pc | strong | who << PLUMB_TAG_TIME_BITS | t->now;
@@ -271,7 +163,7 @@ static uint32_t quick_reads(const plumb_touch *t, plumb_race_page *p, uint64_t s
       /* What is done now is known to nobody else yet: the reads merge. */
       uint32_t who = together(who_of(tag), lane), strong = low(r[at]) & t->strong;
       if (parties && who != lane)
-        plumb_party_join(p, units_of(p), false, at, r[at], lane, now, floor);
+        plumb_party_join(p, plumb_race_units(p), false, at, r[at], lane, now, floor);
       if (who != who_of(tag)) r[at] = t->pc | strong | (uint64_t)who << PLUMB_TAG_TIME_BITS | now;
     } else {
       break;
@@ -312,17 +204,6 @@ uint64_t plumb_race_busy(const uint64_t *w, const uint64_t *r, uint32_t n, uint3
     busy |= (uint64_t)(floor - 1) - (r[i] & PLUMB_TAG_TIME);
   }
   return busy >> 63;
-}
-
-plumb_race_page *plumb_race_page_find(plumb_block_run *br, uint64_t address) {
-  plumb_race *race = br->race;
-  uint64_t key = address / PLUMB_RACE_PAGE_BYTES + 1;
-  plumb_race_page *p = race->cache[key & 63];
-  if (p && p->key == key) return p;
-  plumb_online *online = br->grid->online;
-  p = page_of(online ? &online->pages : &race->pages, key, online != NULL);
-  race->cache[key & 63] = p;
-  return p;
 }
 
 /* `size_bytes` from `address` on, by one lane. */
@@ -477,16 +358,6 @@ bool plumb_race_touch(plumb_block_run *br, const plumb_strand *s, const uint16_t
   return true;
 }
 
-plumb_race_page *plumb_race_page_at(plumb_block_run *br, uint64_t address, size_t *out_offset,
-                                    size_t *out_bytes) {
-  unsigned window = plumb_window_of(address);
-  if (window == PLUMB_WINDOW_SHARED) address = plumb_race_shared(br, address, &window);
-  bool shared = window == PLUMB_WINDOW_SHARED;
-  *out_bytes = shared ? br->race->shared.words * 4 : PLUMB_RACE_PAGE_BYTES;
-  *out_offset = shared ? (size_t)(address & UINT32_MAX) : (size_t)(address % PLUMB_RACE_PAGE_BYTES);
-  return shared ? &br->race->shared : plumb_race_page_find(br, address);
-}
-
 /* --- a block's life --- */
 
 bool plumb_race_create(plumb_block_run *br) {
@@ -518,7 +389,7 @@ void plumb_race_destroy(plumb_block_run *br) {
   forget_clocks(br);
   plumb_page_table_destroy(&r->pages);
   free(r->own.items);
-  page_empty(&r->shared);
+  plumb_race_page_empty(&r->shared);
   free(r);
   br->race = NULL;
 }
@@ -529,7 +400,7 @@ void plumb_race_begin(plumb_block_run *br) {
   forget_clocks(br);
   memset(r->cache, 0, sizeof r->cache);
   if (r->time > PLUMB_TAG_TIME / 2) { /* the time would run out: start it again */
-    size_t units = units_of(&r->shared);
+    size_t units = plumb_race_units(&r->shared);
     memset(r->shared.write, 0, units * sizeof *r->shared.write);
     memset(r->shared.read, 0, units * sizeof *r->shared.read);
     plumb_page_table_destroy(&r->pages);

@@ -1,5 +1,5 @@
-/* Happens-before, inside: tags (race.c, party.c), what lanes know of each other (clock.c), and
- * accesses of finished blocks (interval.c).
+/* Happens-before, inside: tags (race.c, race_page.c, party.c), what lanes know of each other
+ * (clock.c), and accesses of finished blocks (interval.c).
  *
  * Every block has a time that goes up when lanes meet or publish. An access is stamped
  * (lane, time). Lane l's next access comes after an access of lane k at time t when
@@ -205,6 +205,11 @@ void plumb_race_split_block(const plumb_grid *g, uint64_t block, int64_t out[3])
 bool plumb_clock_ordered(const plumb_block_run *br, uint32_t lane, uint64_t block, uint32_t tag,
                          const plumb_party *party);
 void plumb_race_page_by_byte(plumb_race_page *page);
+static inline size_t plumb_race_units(const plumb_race_page *p) {
+  return p->words * (p->by_byte ? 4 : 1);
+}
+/* Frees what the page holds. */
+void plumb_race_page_empty(plumb_race_page *p);
 void plumb_page_table_destroy(plumb_page_table *t);
 
 /* The page that holds the tags of a generic address, which byte of it that is, and how

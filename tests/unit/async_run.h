@@ -74,7 +74,8 @@ static plumb_tensormap run_map(uint64_t address) {
                            .element_strides = {1, 1}};
 }
 
-static void run_row(const row *r, uint64_t seed) {
+/* says: a part of the trap's message, or NULL. */
+static void run_row_saying(const row *r, uint64_t seed, const char *says) {
   plumb_arena *arena = plumb_arena_create();
   plumb_diag diag = {0};
   plumb_program *p = plumb_program_create(arena, r->name);
@@ -107,6 +108,9 @@ static void run_row(const row *r, uint64_t seed) {
         r->without ? r->without : "", (unsigned long long)seed, plumb_trap_text(result.trap.kind),
         plumb_trap_text(r->trap), result.trap.message ? result.trap.message : "-",
         result.trap.location.stage_line);
+  CHECK(!says || (result.trap.message && strstr(result.trap.message, says)),
+        "%s: `%s` does not say `%s`", r->name, result.trap.message ? result.trap.message : "-",
+        says);
   plumb_machine_read(m, args.out, after, NULL, OUT_WORDS * 4ull, &diag);
   for (uint32_t i = 0; r->expected && i < OUT_WORDS; i++) {
     uint32_t want = r->expected(i, out[i]);
@@ -120,9 +124,9 @@ static void run_row(const row *r, uint64_t seed) {
   plumb_arena_destroy(arena);
 }
 
-static int run_rows(const row *rows, size_t count) {
+static inline int run_rows(const row *rows, size_t count) {
   for (size_t i = 0; i < count; i++)
-    for (uint64_t seed = 0; seed < 3; seed++) run_row(&rows[i], seed);
+    for (uint64_t seed = 0; seed < 3; seed++) run_row_saying(&rows[i], seed, NULL);
   return check_finish();
 }
 
