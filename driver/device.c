@@ -57,6 +57,12 @@ static void start(void) {
   d->options.step_limit = number_of("PLUMB_STEP_LIMIT");
   const char *model = getenv("PLUMB_MODEL"); /* else the reference reading */
   if (model) plumb_model_find(model, &d->options.model);
+  const char *freedom = getenv("PLUMB_FREEDOM");
+  d->notes = freedom != NULL;
+  if (freedom && !plumb_freedom_parse(freedom, &d->freedom))
+    fprintf(stderr, "plumb: PLUMB_FREEDOM '%s' is not known (known: %s)\n", freedom,
+            plumb_freedom_names());
+  d->options.seed += d->freedom >> PLUMB_FREEDOM_ORDER & 1;
   const char *allow = getenv("PLUMB_ALLOW");
   d->trust = allow && strstr(allow, "uninitialised");
   d->options.ignore_uninitialised = d->trust;

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "driver/abi.h"
+#include "ir/freedom.h"
 #include "targets/cpu/cpu.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -55,7 +56,9 @@ typedef struct driver_device {
   plumb_machine *machine;
   const driver_arch *arch;
   plumb_run_options options;
-  bool trust; /* memory that was never written may be read */
+  bool trust;       /* memory that was never written may be read */
+  unsigned freedom; /* readings other than the default: plumb_freedom_parse */
+  bool notes;       /* say where what a launch leaves depends on the reading (reading.c) */
   driver_context primary;
   uint64_t heap_bytes, stack_bytes, fifo_bytes; /* limits that programs set and ask for */
 } driver_device;
@@ -65,8 +68,9 @@ typedef struct driver_device {
 uint64_t *driver_limit_of(driver_device *device, int limit);
 
 /* The process's device; made on the first call. What the environment says, as plumb run
- * sets it: PLUMB_ARCH=sm_90, PLUMB_ALLOW=uninitialised,races, PLUMB_SEED=N, PLUMB_JOBS=N,
- * PLUMB_STEP_LIMIT=N. */
+ * sets it: PLUMB_ARCH=sm_90, PLUMB_ALLOW=uninitialised,races, PLUMB_MODEL=a100, PLUMB_SEED=N,
+ * PLUMB_JOBS=N, PLUMB_STEP_LIMIT=N, and PLUMB_FREEDOM=contract=fused,..., which asks for notes
+ * too, even where it is empty. */
 driver_device *driver_lock(void);
 void driver_unlock(driver_device **device);
 /* Declares `device`, locked until the enclosing block is left. */
@@ -124,6 +128,7 @@ typedef struct driver_function {
   int max_dynamic_bytes; /* what was asked for; default 48 KiB less the static ones */
   int carveout;
   bool non_portable_cluster;
+  unsigned noted, trials; /* reading.c */
 } driver_function;
 
 typedef struct driver_module {
@@ -133,6 +138,8 @@ typedef struct driver_module {
   char *text;
   driver_function *functions; /* one a kernel */
   size_t function_count;
+  plumb_module *readings[PLUMB_FREEDOM_COUNT]; /* NULL: no such place, or not asked yet */
+  bool has_readings;
 } driver_module;
 
 /* Loads PTX text (terminated), a fat binary, or its wrapper from the process's own memory.
@@ -155,6 +162,11 @@ int driver_function_max_threads(const driver_function *f);
 /* Blocks of `threads` that fit on a multiprocessor at a time. */
 int driver_occupancy(const driver_device *d, const driver_function *f, int threads,
                      size_t dynamic_bytes);
+
+/* The program of a PTX text in the readings of `bits`, unfinished; NULL with `diag` where it
+ * does not decode. */
+plumb_program *driver_module_read(plumb_arena *arena, const char *text, size_t length,
+                                  unsigned bits, plumb_status *out_status, plumb_diag *diag);
 
 /* --- memory --- */
 
@@ -222,6 +234,19 @@ int driver_launch_make(driver_device *d, driver_function *f, const uint32_t grid
                        const void *buffer, size_t buffer_bytes, driver_launch *out);
 /* Runs it; a fault is reported to stderr and stays with the context. */
 int driver_launch_run(driver_device *d, const driver_launch *launch);
+/* The launch itself, on the program of `module` with the schedule of `seed`: what the machine
+ * says. `print_to` takes what the kernel prints. */
+plumb_status driver_launch_once(driver_device *d, const driver_launch *l, plumb_module *module,
+                                uint64_t seed, FILE *print_to, plumb_run_result *out_result,
+                                plumb_diag *diag);
+
+/* A launch that may be tried in other readings: memory as it finds it, or NULL. */
+plumb_memory_image *driver_trial_begin(driver_device *d, const driver_launch *l);
+/* After it ran as `result`: tries the other readings and prints a note for each that leaves
+ * something else; memory is then what the launch left. Frees `before`, which may be NULL. */
+void driver_trial_end(driver_device *d, const driver_launch *l, plumb_memory_image *before,
+                      const plumb_run_result *result);
+
 /* Prints a trap of a launch. */
 void driver_report(const driver_module *module, const plumb_launch *launch, const plumb_trap *trap);
 

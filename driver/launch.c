@@ -86,26 +86,42 @@ static int error_of(const plumb_trap *t) {
 /* The workspace that a cooperative grid's barrier counts in (%envreg1 and 2). */
 #define WORKSPACE_BYTES 64
 
-int driver_launch_run(driver_device *d, const driver_launch *l) {
-  const driver_function *f = l->function;
-  driver_context *context = driver_context_now(d);
-  if (context->fault) return context->fault;
+static plumb_launch launch_of(const driver_launch *l) {
   plumb_launch launch = {.shared_bytes = l->shared_bytes};
   memcpy(launch.grid, l->grid, sizeof launch.grid);
   memcpy(launch.block, l->block, sizeof launch.block);
   memcpy(launch.cluster, l->cluster, sizeof launch.cluster);
-  plumb_run_result result = {0};
-  plumb_diag diag = {0};
-  plumb_machine_select(d->machine, f->module->loaded);
+  return launch;
+}
+
+plumb_status driver_launch_once(driver_device *d, const driver_launch *l, plumb_module *module,
+                                uint64_t seed, FILE *print_to, plumb_run_result *out_result,
+                                plumb_diag *diag) {
+  const plumb_function *fn = l->function->fn;
+  plumb_launch launch = launch_of(l);
   plumb_run_options options = d->options;
-  options.print_to = stdout;
+  options.seed = seed;
+  options.print_to = print_to;
+  plumb_machine_select(d->machine, module);
   if (l->cooperative) {
     launch.workspace = plumb_machine_alloc(d->machine, WORKSPACE_BYTES, 256, "grid barrier");
     plumb_machine_fill(d->machine, launch.workspace, 0, 1, WORKSPACE_BYTES, NULL);
   }
-  plumb_status status = plumb_machine_launch(d->machine, f->fn->name, &launch, l->params,
-                                             f->fn->param_bytes, &options, &result, &diag);
+  plumb_status status = plumb_machine_launch(d->machine, fn->name, &launch, l->params,
+                                             fn->param_bytes, &options, out_result, diag);
   if (launch.workspace) plumb_machine_free(d->machine, launch.workspace, NULL);
+  return status;
+}
+
+int driver_launch_run(driver_device *d, const driver_launch *l) {
+  const driver_function *f = l->function;
+  driver_context *context = driver_context_now(d);
+  if (context->fault) return context->fault;
+  plumb_run_result result = {0};
+  plumb_diag diag = {0};
+  plumb_memory_image *before = driver_trial_begin(d, l);
+  plumb_status status =
+      driver_launch_once(d, l, f->module->loaded, d->options.seed, stdout, &result, &diag);
   if (status != PLUMB_OK) {
     char sentence[1400];
     plumb_diag_format(&diag, sentence, sizeof sentence);
@@ -115,9 +131,14 @@ int driver_launch_run(driver_device *d, const driver_launch *l) {
                      : status == PLUMB_LIMIT     ? DRIVER_OUT_OF_RESOURCES
                                                  : DRIVER_LAUNCH_FAILED;
   } else if (result.trap.kind != PLUMB_TRAP_NONE) {
+    plumb_launch launch = launch_of(l);
     driver_report(f->module, &launch, &result.trap);
     context->fault = error_of(&result.trap);
   }
+  if (context->fault)
+    plumb_memory_image_destroy(before);
+  else
+    driver_trial_end(d, l, before, &result);
   return context->fault;
 }
 

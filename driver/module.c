@@ -86,14 +86,24 @@ static void add_functions(driver_module *m) {
   free(globals);
 }
 
+plumb_program *driver_module_read(plumb_arena *arena, const char *text, size_t length,
+                                  unsigned bits, plumb_status *out_status, plumb_diag *diag) {
+  plumb_program *p = plumb_program_create(arena, "module");
+  *out_status = plumb_ptx_decode(p, "module.ptx", text, length, diag);
+  if (*out_status != PLUMB_OK) return NULL;
+  for (int i = 0; i < PLUMB_FREEDOM_COUNT; i++)
+    if (bits >> i & 1) plumb_program_read_otherwise(p, (plumb_freedom)i);
+  return p;
+}
+
 static int load_text(driver_device *d, plumb_arena *arena, const char *text, size_t length,
                      const char *const *twins, size_t twin_count, driver_module **out,
                      plumb_diag *diag) {
   driver_module *m = PLUMB_NEW(arena, driver_module);
   m->arena = arena;
   m->text = plumb_arena_copy_text(arena, text, length);
-  m->program = plumb_program_create(arena, "module");
-  plumb_status status = plumb_ptx_decode(m->program, "module.ptx", m->text, length, diag);
+  plumb_status status;
+  m->program = driver_module_read(arena, m->text, length, d->freedom, &status, diag);
   if (status == PLUMB_OK) status = plumb_program_finish(m->program, diag);
   if (status == PLUMB_OK)
     status = plumb_machine_add(d->machine, m->program, twins, twin_count, &m->loaded, diag);

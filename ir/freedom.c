@@ -45,6 +45,26 @@ const char *plumb_freedom_names(void) {
   return names;
 }
 
+const char *plumb_freedom_text(plumb_arena *arena, unsigned bits) {
+  plumb_text text = plumb_text_create(arena);
+  plumb_text_printf(&text, "%s", "");
+  for (int i = 0; i < PLUMB_FREEDOM_COUNT; i++) {
+    const plumb_freedom_info *f = &plumb_freedom_table[i];
+    if (bits >> i & 1)
+      plumb_text_printf(&text, "%s%s=%s", text.length ? "," : "", f->flag, f->other);
+  }
+  return text.data;
+}
+
+const char *plumb_freedom_sentence(plumb_arena *arena, unsigned bits, plumb_freedom which,
+                                   const char *which_are) {
+  const plumb_freedom_info *f = &plumb_freedom_table[which];
+  bool other = (bits >> which & 1) != 0;
+  return plumb_arena_printf(arena, "%s (--freedom %s=%s was executed; %s=%s gives other results%s)",
+                            f->what, f->flag, other ? f->other : f->usual, f->flag,
+                            other ? f->usual : f->other, which_are);
+}
+
 /* --- rewriting a block --- */
 
 /* The instructions of a block go to a fresh array, some of them changed. */

@@ -29,6 +29,12 @@ extern const plumb_freedom_info plumb_freedom_table[PLUMB_FREEDOM_COUNT];
 bool plumb_freedom_parse(const char *text, unsigned *bits);
 /* "contract=unfused|fused, ..."; static storage. */
 const char *plumb_freedom_names(void);
+/* The text that parses to `bits`: "contract=fused,order=next". */
+const char *plumb_freedom_text(plumb_arena *arena, unsigned bits);
+/* "whether ... are fused (--freedom contract=unfused was executed; contract=fused gives other
+ * results)", `which_are` standing after "results". */
+const char *plumb_freedom_sentence(plumb_arena *arena, unsigned bits, plumb_freedom which,
+                                   const char *which_are);
 
 /* Rewrites the kernels and device functions of an unfinished program to the other reading; how many
  * places have it. For NAN those are the integer instructions that read a float result, without

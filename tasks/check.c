@@ -474,10 +474,10 @@ static void note_dependences(check *k, size_t index) {
   const plumb_stage_report *s = &k->report->stages[index];
   for (int i = 0; i < PLUMB_FREEDOM_COUNT; i++)
     if (k->rows[index].seen.depends >> i & 1)
-      add_note(k,
-               plumb_arena_printf(k->arena, "%s, stage %d depends on %s", s->side, s->stage->index,
-                                  plumb_freedom_sentence(k->arena, k->options->freedom,
-                                                         (plumb_freedom)i, &k->rows[index].seen)));
+      add_note(
+          k, plumb_arena_printf(k->arena, "%s, stage %d depends on %s", s->side, s->stage->index,
+                                plumb_freedom_note(k->arena, k->options->freedom, (plumb_freedom)i,
+                                                   &k->rows[index].seen)));
 }
 
 /* The verdict of the whole is that of its worst stage. Blame: the first stage of a

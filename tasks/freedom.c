@@ -109,14 +109,10 @@ bool plumb_freedom_is_illegal(plumb_freedom which, const plumb_trap *trap) {
   return which == PLUMB_FREEDOM_TRY_WAIT && trap->kind == PLUMB_TRAP_DEADLOCK;
 }
 
-const char *plumb_freedom_sentence(plumb_arena *arena, unsigned bits, plumb_freedom which,
-                                   const plumb_freedom_seen *seen) {
-  const plumb_freedom_info *f = &plumb_freedom_table[which];
-  bool other = (bits >> which & 1) != 0;
-  const char *than = seen->alone >> which & 1     ? ", which are not accepted"
-                     : seen->rescued >> which & 1 ? ", which are accepted"
-                                                  : "";
-  return plumb_arena_printf(arena, "%s (--freedom %s=%s was executed; %s=%s gives other results%s)",
-                            f->what, f->flag, other ? f->other : f->usual, f->flag,
-                            other ? f->usual : f->other, than);
+const char *plumb_freedom_note(plumb_arena *arena, unsigned bits, plumb_freedom which,
+                               const plumb_freedom_seen *seen) {
+  const char *which_are = seen->alone >> which & 1     ? ", which are not accepted"
+                          : seen->rescued >> which & 1 ? ", which are accepted"
+                                                       : "";
+  return plumb_freedom_sentence(arena, bits, which, which_are);
 }

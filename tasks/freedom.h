@@ -49,9 +49,8 @@ typedef struct plumb_freedom_seen {
   unsigned rescued; /* those are accepted, and what was executed is not */
 } plumb_freedom_seen;
 
-/* "whether ... are fused (--freedom contract=unfused was executed; contract=fused gives other
- * results)", which says too where the two are not both accepted. */
-const char *plumb_freedom_sentence(plumb_arena *arena, unsigned bits, plumb_freedom which,
-                                   const plumb_freedom_seen *seen);
+/* plumb_freedom_sentence, which says too where the two readings are not both accepted. */
+const char *plumb_freedom_note(plumb_arena *arena, unsigned bits, plumb_freedom which,
+                               const plumb_freedom_seen *seen);
 
 #endif

@@ -175,7 +175,7 @@ static void read_otherwise(lowering *l, const plumb_freedom_readings *readings,
                                      report->note_count + 1, sizeof *report->notes);
     report->notes[report->note_count++] =
         plumb_arena_printf(l->arena, "stage %d depends on %s", s->stage->index,
-                           plumb_freedom_sentence(l->arena, bits, (plumb_freedom)i, &seen));
+                           plumb_freedom_note(l->arena, bits, (plumb_freedom)i, &seen));
   }
 }
 

@@ -91,8 +91,8 @@ static const struct {
      "  --freedom L  as in plumb check --help\n"
      "  --format text|json, -o FILE, --seed N, --jobs N\n"
      "\n"
-     "plumb run [--arch sm_90] [--allow LIST] [--model GPU] [--seed N] [--jobs N] -- PROGRAM "
-     "ARGUMENTS...\n"
+     "plumb run [--arch sm_90] [--allow LIST] [--model GPU] [--freedom L] [--seed N] [--jobs N]\n"
+     "          -- PROGRAM ARGUMENTS...\n"
      "\n"
      "  plumb run --arch sm_80 -- ./vectorAdd\n"
      "\n"
@@ -100,7 +100,8 @@ static const struct {
      "unchanged;\n"
      "its kernels run here, with the checks on. The exit code is the program's.\n"
      "  --arch A     the device that the program sees (default sm_90)\n"
-     "  --allow L    what is no fault, of: uninitialised, races\n"},
+     "  --allow L    what is no fault, of: uninitialised, races\n"
+     "A note on stderr says of which kernel what it leaves depends on a freedom of PTX.\n"},
     {"show",
      "plumb show FILE [--stage N] [--pipeline P] [--to ptx]\n"
      "\n"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ir/freedom.h"
 #include "tasks/verbs.h"
 
 /* Where the library lies, seen from the command: in a build tree, then where it is installed
@@ -51,6 +52,7 @@ plumb_status plumb_verb_run_program(plumb_arena *arena, const plumb_verb_options
   setenv("LD_LIBRARY_PATH", path, 1);
   if (o->arch) setenv("PLUMB_ARCH", o->arch, 1);
   if (o->allow) setenv("PLUMB_ALLOW", o->allow, 1);
+  setenv("PLUMB_FREEDOM", plumb_freedom_text(arena, o->freedom), 1);
   if (o->model_name) setenv("PLUMB_MODEL", o->model_name, 1);
   set_number("PLUMB_SEED", o->seed);
   set_number("PLUMB_JOBS", (uint64_t)o->jobs);

@@ -93,8 +93,7 @@ static const char **dependences(plumb_arena *arena, const plumb_verb_options *o,
     plumb_invoke(arena, readings->others[i], v, &other, &s);
     if (plumb_freedom_is_illegal((plumb_freedom)i, &s.trap)) continue;
     if (!plumb_freedom_same_call(v, r, &s))
-      found[(*out_count)++] =
-          plumb_freedom_sentence(arena, o->freedom, (plumb_freedom)i, &(plumb_freedom_seen){0});
+      found[(*out_count)++] = plumb_freedom_sentence(arena, o->freedom, (plumb_freedom)i, "");
   }
   return found;
 }

@@ -138,6 +138,20 @@ uint64_t plumb_machine_borrow(plumb_machine *m, void *data, uint64_t size_bytes,
 /* Takes every byte of an allocation for initialised. */
 void plumb_machine_trust(plumb_machine *m, uint64_t address);
 
+/* The bytes of all memory that kernels can write, and which of them are initialised; an own
+ * heap block. NULL where they are more than `limit_bytes`, where some are borrowed, and where
+ * some are a twin's and `twins` is false. */
+typedef struct plumb_memory_image plumb_memory_image;
+plumb_memory_image *plumb_machine_take_image(const plumb_machine *m, uint64_t limit_bytes,
+                                             bool twins);
+/* Makes memory what it was. False, and nothing is changed, where the live allocations are no
+ * longer those of the image. */
+bool plumb_machine_put_image(plumb_machine *m, const plumb_memory_image *image);
+/* Whether both hold the same bytes, NaNs of any payload being one value: words that are NaNs in
+ * f32, halves that are in f16 or bf16. */
+bool plumb_memory_image_same(const plumb_memory_image *a, const plumb_memory_image *b);
+void plumb_memory_image_destroy(plumb_memory_image *image);
+
 /* What an address lies in. */
 typedef struct plumb_extent {
   uint64_t base, size_bytes;
@@ -164,6 +178,10 @@ typedef struct plumb_module plumb_module;
 plumb_status plumb_machine_add(plumb_machine *m, const plumb_program *program,
                                const char *const *twins, size_t twin_count,
                                plumb_module **out_module, plumb_diag *diag);
+/* Another reading (ir/freedom.h) of a module's program, on the module's own globals, which it
+ * does not outlive; it is selected in its place, and not removed. */
+plumb_module *plumb_machine_add_reading(plumb_machine *m, const plumb_program *program,
+                                        const plumb_module *of);
 void plumb_machine_select(plumb_machine *m, plumb_module *module);
 void plumb_machine_remove(plumb_machine *m, plumb_module *module);
 

@@ -1,4 +1,5 @@
 /* Programs in a machine: their globals get memory and their initial values. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +129,17 @@ plumb_status plumb_machine_add(plumb_machine *m, const plumb_program *program,
   }
   plumb_machine_select(m, &before);
   return status;
+}
+
+plumb_module *plumb_machine_add_reading(plumb_machine *m, const plumb_program *program,
+                                        const plumb_module *of) {
+  assert(program->global_count == of->program->global_count);
+  plumb_module before = {m->program, m->global_addresses, m->inst_facts};
+  plumb_module *module = PLUMB_NEW(m->arena, plumb_module);
+  find_facts(m, program);
+  *module = (plumb_module){program, of->global_addresses, m->inst_facts};
+  plumb_machine_select(m, &before);
+  return module;
 }
 
 void plumb_machine_select(plumb_machine *m, plumb_module *module) {

@@ -61,4 +61,29 @@ fault divergent 719 "stopped: divergent-barrier"
 fault host 700 "outside every allocation"
 row allowed 0 "0 0 0 0" --allow uninitialised -- "$work/faults" uninitialised
 row races-allowed 0 "0 0 0 0" --allow races -- "$work/faults" race
+
+# What PTX leaves open: the setting acts, and a note says what depends on it, once a kernel.
+compile freedom || exit 1
+# free NAME DEPENDS FLAGS RESULT: DEPENDS is a part of the one note, or "-" for none.
+free() {
+  local name=$1 depends=$2 result=$3 notes
+  shift 3
+  row "freedom-$name" 0 "$result" "$@" -- "$work/freedom" $name
+  notes=$("$plumb" run "$@" -- "$work/freedom" $name 2>&1 | grep -F "plumb: note: what kernel ")
+  if [ "$depends" = - ] && [ -z "$notes" ]; then return; fi
+  [ "$(wc -l <<<"$notes")" = 1 ] && grep -qF -- "$depends" <<<"$notes" && [ "$depends" != - ] && return
+  echo "FAIL freedom-$name $*: notes: $notes"
+  failed=1
+}
+free fused "a rounding suffix are fused (--freedom contract=unfused was" "3f8ccccd 00000000"
+free fused "contract=fused was executed; contract=unfused gives" "3f8ccccd 3275c290" --freedom contract=fused
+free approximate "value of an approximate instruction lies (" "3f8ccccd 40892fe0"
+free "approximate managed" "approx=edge was executed" "3f8ccccd 40892fdf" --freedom approx=edge
+free ordered "the order of atomic operations (--freedom order=seed was" "000000ff 00000000"
+free ordered "order=next was executed; order=seed gives" "000000bf 00000000" --freedom order=next
+free global "value of an approximate instruction lies (" "3f8ccccd 41800000"
+free exact - "3f8cd0ad 401ae148"
+free heap - "3f8ccccd 40092fe0"
+said=$("$plumb" run -- "$work/freedom" approximate 2>/dev/null | grep -c "said once")
+[ "$said" = 2 ] || { echo "FAIL freedom: a kernel that is tried prints: $said"; failed=1; }
 exit $failed
