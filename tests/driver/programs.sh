@@ -78,7 +78,7 @@ free() {
 free fused "a rounding suffix are fused (--freedom contract=unfused was" "3f8ccccd 00000000"
 free fused "contract=fused was executed; contract=unfused gives" "3f8ccccd 3275c290" --freedom contract=fused
 free approximate "value of an approximate instruction lies (" "3f8ccccd 40892fe0"
-free "approximate managed" "approx=edge was executed" "3f8ccccd 40892fdf" --freedom approx=edge
+free "approximate managed" "approx=edge was executed" "3f8ccccd 40892fde" --freedom approx=edge
 free ordered "the order of atomic operations (--freedom order=seed was" "000000ff 00000000"
 free ordered "order=next was executed; order=seed gives" "000000bf 00000000" --freedom order=next
 free global "value of an approximate instruction lies (" "3f8ccccd 41800000"
