@@ -46,7 +46,6 @@ static plumb_status check_im2col(const plumb_tensormap *m, plumb_diag *diag) {
 }
 
 plumb_status plumb_tensormap_check(const plumb_tensormap *m, plumb_diag *diag) {
-  static const uint32_t span[PLUMB_SWIZZLE_COUNT] = {0, 32, 64, 128, 128, 128, 128};
   unsigned bytes = plumb_tensormap_type_bytes(m->type);
   if (m->type >= PLUMB_TENSORMAP_TYPE_COUNT) return refuse(diag, "no such data type");
   if (m->rank < 1 || m->rank > 5) return refuse(diag, "the rank must be 1 to 5");
@@ -78,7 +77,8 @@ plumb_status plumb_tensormap_check(const plumb_tensormap *m, plumb_diag *diag) {
   uint64_t inner = (uint64_t)(m->im2col ? m->channels : m->box[0]) * bytes;
   if (!m->interleave && bytes && inner % 16)
     return refuse(diag, "the inner dimension of the box must be a multiple of 16 bytes");
-  if (!m->interleave && bytes && span[m->swizzle] && inner > span[m->swizzle])
+  uint32_t span = plumb_swizzle_bytes(m->swizzle);
+  if (!m->interleave && bytes && span && inner > span)
     return refuse(diag, "the inner dimension of the box is wider than the swizzle");
   return PLUMB_OK;
 }

@@ -84,6 +84,12 @@ void plumb_tensormap_encode(const plumb_tensormap *map, uint8_t out[PLUMB_TENSOR
 /* False if the bytes are no tensor map. */
 bool plumb_tensormap_decode(const uint8_t bytes[PLUMB_TENSORMAP_BYTES], plumb_tensormap *out);
 
+/* Bytes of a row that a swizzle exchanges pieces of; 0 without one. */
+static inline uint32_t plumb_swizzle_bytes(uint32_t swizzle) {
+  static const uint8_t bytes[PLUMB_SWIZZLE_COUNT] = {0, 32, 64, 128, 128, 128, 128};
+  return bytes[swizzle];
+}
+
 /* Where byte `offset` of shared memory goes under a swizzle (PTX ISA 9.0, 5.5.5): an
  * exchange inside a line of 128 bytes. */
 static inline uint64_t plumb_swizzle(uint32_t swizzle, uint64_t offset) {

@@ -439,11 +439,22 @@ bool ptx_emit_getctarank(ptx_decoder *d) {
 
 /* --- proxies and tensor maps (9.7.13.4, 9.7.9.28) --- */
 
+/* fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster, and its acquire of
+ * shared::cluster: one direction, in two halves, of shared memory alone. */
+static bool is_restricted(const ptx_decoder *d) {
+  const char *space = is(d, 2, "release")   ? "sync_restrict::shared::cta"
+                      : is(d, 2, "acquire") ? "sync_restrict::shared::cluster"
+                                            : "";
+  return is(d, 1, "async::generic") && is(d, 3, space) && is(d, 4, "cluster") &&
+         d->s->part_count == 5;
+}
+
 bool ptx_emit_proxy_fence(ptx_decoder *d) {
   bool init = ptx_has(d, "mbarrier_init");
   plumb_proxy proxy = init                             ? PLUMB_PROXY_MBARRIER_INIT
                       : is(d, 1, "async")              ? PLUMB_PROXY_ASYNC
                       : is(d, 1, "alias")              ? PLUMB_PROXY_ALIAS
+                      : is_restricted(d)               ? PLUMB_PROXY_ASYNC
                       : is(d, 1, "tensormap::generic") ? PLUMB_PROXY_TENSORMAP
                                                        : PLUMB_PROXY_NONE;
   if (proxy == PLUMB_PROXY_NONE) return false;

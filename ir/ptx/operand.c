@@ -193,6 +193,8 @@ static plumb_reg special_register(ptx_decoder *d, const char *name, plumb_dtype 
   if (strncmp(text, "lanemask_", 9) == 0) text[8] = '.';
   bool low = strcmp(text, "globaltimer_lo") == 0, high = strcmp(text, "globaltimer_hi") == 0;
   if (low || high) strcpy(text, "globaltimer");
+  bool aggregate = strcmp(text, "aggr_smem_size") == 0;
+  if (aggregate) strcpy(text, "total_smem_size");
   bool clock_high = strcmp(text, "clock_hi") == 0;
   if (clock_high) strcpy(text, "clock64");
   for (int i = 0; i < PLUMB_SREG_COUNT; i++)
@@ -201,6 +203,8 @@ static plumb_reg special_register(ptx_decoder *d, const char *name, plumb_dtype 
       *out_type = plumb_reg_type(d->f, r);
       if (high || clock_high)
         r = plumb_build2(&d->b, PLUMB_OP_SHR_U, PLUMB_I64, r, ptx_const(d, PLUMB_I64, 32));
+      if (aggregate) /* and what the system reserves of each block (10.31) */
+        r = plumb_build2(&d->b, PLUMB_OP_ADD, PLUMB_I32, r, ptx_const(d, PLUMB_I32, 1024));
       return r;
     }
   return is_absent(text, out_type) ? ptx_const(d, *out_type, 0) : PLUMB_NO_REG;

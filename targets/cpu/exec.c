@@ -85,6 +85,14 @@ static void copy_lanes(plumb_block_run *br, uint8_t *to, const uint8_t *from, un
 /* --- special registers --- */
 
 /* The same in all lanes, or false for what differs. */
+/* Bytes of the block's variables. */
+static uint64_t shared_used(const plumb_grid *g) {
+  uint64_t used = 0;
+  for (uint32_t i = PLUMB_SHARED_BASE; i < g->shared_bytes; i++)
+    used += g->shared_state[i] != PLUMB_BYTE_GAP;
+  return used;
+}
+
 static bool uniform_sreg(const plumb_block_run *br, plumb_sreg which, uint64_t *out) {
   const plumb_launch *l = &br->grid->launch;
   switch (which) {
@@ -155,8 +163,8 @@ static bool uniform_sreg(const plumb_block_run *br, plumb_sreg which, uint64_t *
     case PLUMB_SREG_DYNAMIC_SMEM_BYTES:
       *out = l->shared_bytes;
       return true;
-    case PLUMB_SREG_TOTAL_SMEM_BYTES:
-      *out = br->grid->host ? 0 : br->grid->shared_bytes - PLUMB_SHARED_BASE;
+    case PLUMB_SREG_TOTAL_SMEM_BYTES: /* in units of allocation (10.30), here those of sm_80 up */
+      *out = br->grid->host ? 0 : (shared_used(br->grid) + 127) / 128 * 128;
       return true;
     case PLUMB_SREG_TID_X:
     case PLUMB_SREG_TID_Y:
@@ -543,7 +551,7 @@ static bool exec_mem(plumb_block_run *br, plumb_strand *s, const plumb_inst *ins
     case PLUMB_OP_FENCE:
       if (!br->race) return true;
       if (inst->sub == PLUMB_PROXY_ASYNC)
-        plumb_proxy_fence(br, on, (plumb_space)inst->space);
+        plumb_proxy_fence(br, on, inst);
       else
         plumb_race_fence(br, on);
       return true;

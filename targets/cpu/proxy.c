@@ -3,31 +3,42 @@
  * both are of one proxy, or a proxy fence lies on the path between them).
  *
  * A clock's entry for a block's number | PROXY_... says which of that block's accesses
- * are known to the asynchronous proxy, and travels with the clock. */
+ * are known to the asynchronous proxy, and travels with the clock. So does one for what a
+ * release of fence.proxy.async::generic let go: its acquire makes that known to the proxy. */
 #include "targets/cpu/async.h"
 
 #define PROXY_SHARED (1ull << 62)
 #define PROXY_GLOBAL (1ull << 61)
-#define PROXY_ANY (PROXY_SHARED | PROXY_GLOBAL)
+#define PROXY_RELEASED (1ull << 60) /* of shared memory */
+#define PROXY_ANY (PROXY_SHARED | PROXY_GLOBAL | PROXY_RELEASED)
 
-static void tell(plumb_clock *to, const plumb_clock *from, uint64_t proxy) {
+/* Entries of `from` that are marked with `of` (0: the accesses themselves), marked with `proxy`. */
+static void tell(plumb_clock *to, const plumb_clock *from, uint64_t of, uint64_t proxy) {
   for (uint32_t i = 0; i < from->count; i++) {
     const plumb_clock_entry *e = &from->entries[i];
-    if (e->block & PROXY_ANY) continue;
-    plumb_clock_know(to, e->block | proxy, e->floor);
+    uint64_t block = (e->block & ~PROXY_ANY) | proxy;
+    if ((e->block & PROXY_ANY) != of) continue;
+    plumb_clock_know(to, block, e->floor);
     for (uint32_t k = 0; k < e->lane_count; k++)
-      plumb_clock_know_lane(to, e->block | proxy, e->lanes[k].lane, e->lanes[k].time);
+      plumb_clock_know_lane(to, block, e->lanes[k].lane, e->lanes[k].time);
   }
 }
 
-void plumb_proxy_fence(plumb_block_run *br, const plumb_lanes *on, plumb_space space) {
+void plumb_proxy_fence(plumb_block_run *br, const plumb_lanes *on, const plumb_inst *inst) {
+  bool releases = inst->flags & PLUMB_FLAG_RELEASE, acquires = inst->flags & PLUMB_FLAG_ACQUIRE;
   plumb_clock_tick(br);
   for (uint32_t l = on->lo; l < on->hi; l++) {
     if (!plumb_lanes_has(on, l)) continue;
     plumb_clock seen = {0}, told = {0};
     plumb_clock_publish(br, l, &seen);
-    if (space != PLUMB_SPACE_GLOBAL) tell(&told, &seen, PROXY_SHARED);
-    if (space != PLUMB_SPACE_SHARED) tell(&told, &seen, PROXY_GLOBAL);
+    if (releases)
+      tell(&told, &seen, 0, PROXY_RELEASED);
+    else if (acquires)
+      tell(&told, &seen, PROXY_RELEASED, PROXY_SHARED);
+    else if (inst->space != PLUMB_SPACE_GLOBAL)
+      tell(&told, &seen, 0, PROXY_SHARED);
+    if (!releases && !acquires && inst->space != PLUMB_SPACE_SHARED)
+      tell(&told, &seen, 0, PROXY_GLOBAL);
     plumb_clock_acquire(br, l, &told);
     plumb_clock_clear(&seen);
     plumb_clock_clear(&told);

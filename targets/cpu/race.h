@@ -233,7 +233,7 @@ void plumb_clock_publish_fenced(plumb_block_run *br, uint32_t lane, plumb_clock 
 
 /* fence.proxy.async of the lanes: what they know is from now on known to the asynchronous
  * proxy, of memory in `space` (GENERIC: all). */
-void plumb_proxy_fence(plumb_block_run *br, const plumb_lanes *on, plumb_space space);
+void plumb_proxy_fence(plumb_block_run *br, const plumb_lanes *on, const plumb_inst *inst);
 /* An access of the asynchronous proxy (or, `generic`, of cp.async), issued by `lane`, comes
  * after all that touched [address, address + size_bytes): false after a race trap. */
 bool plumb_proxy_follows(plumb_block_run *br, const plumb_strand *s, uint32_t lane,

@@ -65,15 +65,11 @@ static bool check_map(const tensor_copy *t) {
     return refuse(t, "the instruction's dimensions are not those of the tensor map");
   if (m->im2col != t->im2col)
     return refuse(t, "the instruction's load mode is not that of the tensor map");
-  uint64_t inner = (m->im2col ? m->channels : m->box[0]) * (uint64_t)t->element_bytes;
-  static const uint32_t span[PLUMB_SWIZZLE_COUNT] = {0, 32, 64, 128, 128, 128, 128};
   if (m->interleave) unsupported = "a tensor copy with an interleaved layout";
   if (!t->element_bytes) unsupported = "a tensor copy of sub-byte elements";
   if (m->type == PLUMB_TENSORMAP_F32_FTZ || m->type == PLUMB_TENSORMAP_TF32_FTZ)
     unsupported = "a tensor copy that flushes subnormals";
   if (m->type == PLUMB_TENSORMAP_TF32 && !t->load) unsupported = "a tensor store of tf32";
-  if (span[m->swizzle] && inner != span[m->swizzle])
-    unsupported = "a tensor copy whose box is narrower than its swizzle";
   return !unsupported || plumb_unsupported_at(t->br, t->s->frame, t->s->pc, unsupported);
 }
 
@@ -122,6 +118,14 @@ static uint64_t row_address(const tensor_copy *t, const int64_t *c) {
   return address;
 }
 
+/* From one row of the box to the next: a row that is narrower than the swizzle takes the room
+ * of the full swizzle width (CUDA C++ Programming Guide 13.0, "The Swizzle Modes"). What lies
+ * beside it is not written. */
+static uint64_t row_pitch(const tensor_copy *t, uint64_t row_bytes) {
+  uint32_t span = plumb_swizzle_bytes(t->map.swizzle);
+  return row_bytes < span ? span : row_bytes;
+}
+
 static void tile(tensor_copy *t) {
   const plumb_tensormap *m = &t->map;
   uint32_t count[5] = {1, 1, 1, 1, 1}, at[5] = {0};
@@ -132,7 +136,7 @@ static void tile(tensor_copy *t) {
     int64_t c[5];
     for (uint32_t d = 1; d < m->rank; d++)
       c[d] = t->coordinates[d] + (int64_t)at[d] * m->element_strides[d];
-    add_row(t, row++ * row_bytes, row_address(t, c), t->coordinates[0], m->box[0]);
+    add_row(t, row++ * row_pitch(t, row_bytes), row_address(t, c), t->coordinates[0], m->box[0]);
     uint32_t d = 1;
     while (d < 5 && ++at[d] == count[d]) at[d++] = 0;
     if (d == 5) break;
@@ -152,7 +156,7 @@ static void columns(tensor_copy *t) {
     int64_t c[5];
     memcpy(c, base, sizeof c);
     for (uint32_t d = 1; d < batch; d++) c[d] += t->offsets[d - 1];
-    add_row(t, p * row_bytes, row_address(t, c), t->coordinates[0], m->channels);
+    add_row(t, p * row_pitch(t, row_bytes), row_address(t, c), t->coordinates[0], m->channels);
     uint32_t d = 1;
     for (; d < batch; d++) {
       base[d] += m->element_strides[d];

@@ -98,6 +98,11 @@ static const char bulk_reuse[] =
     BULK(WAIT("1", "0") TRIPLE "fence.proxy.async;\nbar.sync 0;\n" BULK_OUT
                                "bar.sync 0;\nst.shared.u32 [%r8], "
                                "%r1;\n");
+/* One direction in two halves: the writers release, and who copies acquires. */
+#define RELEASE_PROXY "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;\n"
+#define ACQUIRE_PROXY "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;\n"
+static const char bulk_halves[] =
+    BULK(WAIT("1", "0") TRIPLE RELEASE_PROXY "bar.sync 0;\n" ACQUIRE_PROXY BULK_OUT);
 static const char bulk_reduce[] =
     KERNEL("", TILE("1024"),
            OWN_WORD
@@ -154,6 +159,11 @@ static const row rows[] = {
     {"bulk late fence", bulk_late_fence, 1, 128, tripled, NULL, PLUMB_TRAP_NONE, NULL},
     {"bulk late fence", bulk_late_fence, 1, 128, NULL, "fence.proxy.async;", PLUMB_TRAP_RACE, NULL},
     {"bulk late fence", bulk_late_fence, 1, 128, NULL, "barrier.sync 0;", PLUMB_TRAP_RACE, NULL},
+    {"bulk halves", bulk_halves, 1, 128, tripled, NULL, PLUMB_TRAP_NONE, NULL},
+    {"bulk halves", bulk_halves, 1, 128, NULL, RELEASE_PROXY, PLUMB_TRAP_RACE, NULL},
+    {"bulk halves", bulk_halves, 1, 128, NULL, ACQUIRE_PROXY, PLUMB_TRAP_RACE, NULL},
+    {"bulk halves", bulk_halves, 1, 128, NULL, "bar.sync 0;\n" ACQUIRE_PROXY, PLUMB_TRAP_RACE,
+     NULL},
     {"bulk reuse", bulk_reuse, 1, 128, tripled, NULL, PLUMB_TRAP_NONE, NULL},
     {"bulk reuse", bulk_reuse, 1, 128, NULL, "@%p1 cp.async.bulk.wait_group.read 0;",
      PLUMB_TRAP_RACE, NULL},

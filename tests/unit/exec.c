@@ -50,6 +50,10 @@ static uint32_t is_64(uint32_t i) {
   (void)i;
   return 64;
 }
+static uint32_t is_sizes(uint32_t i) {
+  (void)i;
+  return 1024u * 1000000u + 100u * 1000u + 384u;
+}
 static uint32_t is_neighbour(uint32_t i) {
   return (i % 64 + 1) % 64;
 }
@@ -116,6 +120,12 @@ static const row rows[] = {
      2, 64, 256, 128, 0, PLUMB_TRAP_NONE, is_neighbour},
     {"dynamic shared too small", KERNEL(".extern .shared .align 4 .b8 tile[];\n", TO_TILE), 2, 64,
      252, 128, 0, PLUMB_TRAP_OUT_OF_BOUNDS, NULL},
+    {"sizes of shared memory", /* 256 static and 100 dynamic bytes in units of 128 */
+     KERNEL(TILE,
+            " mov.u32 %r9, %dynamic_smem_size; mov.u32 %r8, %total_smem_size;\n"
+            " mov.u32 %r10, %aggr_smem_size; sub.u32 %r10, %r10, %r8; mov.u32 %r11, tile;\n"
+            " mad.lo.u32 %r9, %r9, 1000, %r8; mad.lo.u32 %r9, %r10, 1000000, %r9;\n" PUT),
+     1, 1, 100, 1, 0, PLUMB_TRAP_NONE, is_sizes},
     {"shared never written",
      KERNEL(TILE, " mov.u64 %rd6, tile;" NEXT
                   " ld.shared.u32 %r9, [%rd9]; setp.eq.u32 %p1, %r9, 3; @%p1 bra E;\n" PUT "E:\n"),

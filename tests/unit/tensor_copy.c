@@ -25,6 +25,19 @@ static const char columns[] = TENSOR("4d.shared::cluster.global.im2col",
 static const char tile_short[] = TENSOR("2d." LOAD, "[%rd3, {8, 4}], [%r7]", "1008", BOX_OUT);
 static const char tile_dims[] = TENSOR("3d." LOAD, "[%rd3, {8, 4, 0}], [%r7]", "1024", BOX_OUT);
 
+/* Word (t % 16, t / 16) of a box of 64 bytes a row, whose rows lie 128 bytes apart, so that
+ * the swizzle sends pieces to places beside the box. */
+static const char tile_narrow[] =
+    TENSOR("2d." LOAD, "[%rd3, {8, 4}], [%r7]", "512",
+           "shr.u32 %r8, %r1, 4; and.b32 %r9, %r1, 15; shr.u32 %r9, %r9, 2; xor.b32 %r9, %r9, %r8;"
+           "shl.b32 %r9, %r9, 4; shl.b32 %r8, %r8, 7; add.u32 %r8, %r8, %r9; and.b32 %r9, %r1, 3;"
+           "shl.b32 %r9, %r9, 2; add.u32 %r8, %r8, %r9; add.u32 %r8, %r8, %r6;\n"
+           "ld.shared.u32 %r9, [%r8]; st.global.u32 [%rd5], %r9;\n");
+/* What the copy leaves beside the box of row 0: nothing. */
+static const char tile_beside[] =
+    TENSOR("2d." LOAD, "[%rd3, {8, 4}], [%r7]", "512",
+           "ld.shared.u32 %r9, [tile+64]; st.global.u32 [%rd5], %r9;\n");
+
 static uint32_t cell(int64_t x, int64_t y) {
   return x < 0 || y < 0 || x > 63 || y > 63 ? 0 : 7 * (uint32_t)(x + 64 * y) + 1;
 }
@@ -67,6 +80,9 @@ static uint32_t is_atom_64(uint32_t i, uint32_t before) {
   uint32_t r = i / 32, half = (i % 32 / 16) ^ (r & 1);
   return i < 256 ? cell(8 + half * 16 + i % 16, 4 + r) : before;
 }
+static uint32_t is_narrow(uint32_t i, uint32_t before) {
+  return i < 128 ? cell(8 + i % 16, 4 + i / 16) : before;
+}
 static uint32_t is_strided(uint32_t i, uint32_t before) {
   return i < 256 ? cell(8 + i % 32, 4 + 2 * (i / 32)) : before;
 }
@@ -93,6 +109,11 @@ static void with_64(plumb_tensormap *m, uint64_t out) {
   (void)out;
   m->swizzle = PLUMB_SWIZZLE_64B;
   m->box[0] = 16, m->box[1] = 16;
+}
+static void with_narrow_128(plumb_tensormap *m, uint64_t out) {
+  (void)out;
+  m->swizzle = PLUMB_SWIZZLE_128B;
+  m->box[0] = 16, m->box[1] = 8;
 }
 static void with_32(plumb_tensormap *m, uint64_t out) {
   (void)out;
@@ -233,6 +254,10 @@ static const row rows[] = {
     {"swizzle atom 32B", tile_2d, 1, 128, is_atom_32, NULL, PLUMB_TRAP_NONE, with_atom_32},
     {"swizzle flip 8B", tile_2d, 1, 128, is_atom_32_flip, NULL, PLUMB_TRAP_NONE, with_atom_32_flip},
     {"swizzle atom 64B", tile_2d, 1, 128, is_atom_64, NULL, PLUMB_TRAP_NONE, with_atom_64},
+    {"box narrower than its swizzle", tile_narrow, 1, 128, is_narrow, NULL, PLUMB_TRAP_NONE,
+     with_narrow_128},
+    {"beside a narrow box", tile_beside, 1, 128, NULL, NULL, PLUMB_TRAP_UNINITIALISED,
+     with_narrow_128},
     {"element strides", tile_2d, 1, 128, is_strided, NULL, PLUMB_TRAP_NONE, with_strides},
     {"tile 1d", tile_1d, 1, 128, is_line, NULL, PLUMB_TRAP_NONE, with_1d},
     {"tile 5d", tile_5d, 1, 128, is_5d, NULL, PLUMB_TRAP_NONE, with_5d},
