@@ -55,10 +55,10 @@ typedef struct driver_device {
   plumb_arena *arena;
   plumb_machine *machine;
   const driver_arch *arch;
-  plumb_run_options options;
-  bool trust;       /* memory that was never written may be read */
-  unsigned freedom; /* readings other than the default: plumb_freedom_parse */
-  bool notes;       /* say where what a launch leaves depends on the reading (reading.c) */
+  plumb_run_options options; /* its time is when the last launch has ended */
+  bool trust;                /* memory that was never written may be read */
+  unsigned freedom;          /* readings other than the default: plumb_freedom_parse */
+  bool notes;                /* say where what a launch leaves depends on the reading (reading.c) */
   driver_context primary;
   uint64_t heap_bytes, stack_bytes, fifo_bytes; /* limits that programs set and ask for */
 } driver_device;

@@ -139,6 +139,7 @@ int driver_launch_run(driver_device *d, const driver_launch *l) {
     plumb_memory_image_destroy(before);
   else
     driver_trial_end(d, l, before, &result);
+  if (result.time > d->options.time) d->options.time = result.time;
   return context->fault;
 }
 

@@ -164,6 +164,7 @@ void plumb_block_finish(plumb_block_run *br) {
   pthread_mutex_lock(&run->lock);
   plumb_counters_add(&run->counters, &br->counters);
   if (!g->host) run->counters.blocks++;
+  if (plumb_timer_now(br) > g->end_time) g->end_time = plumb_timer_now(br);
   bool stops = br->trapped || br->unsupported;
   if (stops && br->index < g->trap_block) {
     __atomic_store_n(&g->trap_block, br->index, __ATOMIC_RELAXED);
@@ -181,5 +182,5 @@ void plumb_block_finish(plumb_block_run *br) {
   }
   pthread_mutex_unlock(&run->lock);
   br->counters = (plumb_counters){0};
-  br->steps_told = 0;
+  br->steps_told = br->time_offset = 0;
 }

@@ -71,6 +71,7 @@ typedef struct plumb_run_options {
   bool companions;           /* carry shadow and interval beside every float value (bound.h) */
   FILE *print_to;            /* where kernels print; NULL: stderr */
   bool ignore_uninitialised; /* bytes that were never written may be read, as what they hold */
+  uint64_t time;             /* of the device's clock when the run starts (timer.c) */
   plumb_recall *recall;      /* NULL: every launch is executed */
 } plumb_run_options;
 
@@ -87,6 +88,7 @@ typedef struct plumb_companion {
 typedef struct plumb_run_result {
   plumb_trap trap; /* kind NONE: ran to the end */
   plumb_counters counters;
+  uint64_t time; /* of the device's clock when the run has ended */
   /* host call, one entry a flat result register, in the machine's arena: */
   uint64_t *results;                  /* low bits */
   bool *result_undefined;             /* poison, or computed from what was never written */

@@ -149,11 +149,6 @@ static bool uniform_sreg(const plumb_block_run *br, plumb_sreg which, uint64_t *
     case PLUMB_SREG_WARP_LANES:
       *out = PLUMB_WARP_LANES;
       return true;
-    case PLUMB_SREG_CLOCK:
-    case PLUMB_SREG_CLOCK64:
-    case PLUMB_SREG_GLOBALTIMER:
-      *out = br->counters.instructions; /* a clock that the seed replays */
-      return true;
     case PLUMB_SREG_ENVREG1:
       *out = l->workspace >> 32;
       return true;
@@ -214,7 +209,11 @@ static void exec_sreg(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   unsigned bytes = plumb_dtype_bytes(s->frame->fn->reg_types[r]);
   plumb_sreg which = (plumb_sreg)inst->sub;
   uint64_t v = 0;
-  bool uniform = uniform_sreg(br, which, &v);
+  bool uniform = true;
+  if (plumb_sreg_is_clock(which))
+    v = plumb_timer_read(br, s);
+  else
+    uniform = uniform_sreg(br, which, &v);
   const uint16_t *list = plumb_lanes_list(on, br->list_room);
   if (on->dense && uniform) {
     plumb_lanes_set(lanes, bytes, v, on->lo, on->hi);
@@ -627,8 +626,7 @@ static bool step(plumb_block_run *br, plumb_strand *s, bool *out_schedule) {
   }
 }
 
-plumb_block_end plumb_block_continue(plumb_block_run *br, uint64_t quantum) {
-  br->quantum = quantum;
+static plumb_block_end take_turn(plumb_block_run *br) {
   bool schedule = true;
   for (;;) {
     if (schedule) {
@@ -643,4 +641,13 @@ plumb_block_end plumb_block_continue(plumb_block_run *br, uint64_t quantum) {
     }
     if (!step(br, br->current, &schedule)) return PLUMB_BLOCK_TRAPPED;
   }
+}
+
+plumb_block_end plumb_block_continue(plumb_block_run *br, uint64_t quantum) {
+  plumb_grid *g = br->grid;
+  br->quantum = quantum;
+  plumb_timer_raise(br, g->time);
+  plumb_block_end end = take_turn(br);
+  if (g->one_timer) g->time = plumb_timer_now(br);
+  return end;
 }

@@ -94,6 +94,8 @@ typedef struct plumb_strand {
   bool ran;         /* has run since the last look for idleness */
   bool polled;      /* has read memory strongly since then */
   uint32_t poll_pc; /* 1 + program-wide pc of the last strong read */
+  uint32_t wait_pc; /* 1 + program-wide pc of the clock that was read last, if it waits for time */
+  uint64_t wait_from; /* what that clock showed when it was first read there */
 } plumb_strand;
 
 /* --- races --- */
@@ -132,8 +134,9 @@ typedef struct plumb_cluster plumb_cluster; /* async.h */
 
 /* What is found out of every instruction once, when a program is loaded. */
 typedef enum plumb_inst_fact {
-  PLUMB_INST_EXECUTES = 1,  /* class ALU: plumb_exec_alu can execute it */
-  PLUMB_INST_MAY_POISON = 2 /* a shift, division or conversion with undefined results */
+  PLUMB_INST_EXECUTES = 1,   /* class ALU: plumb_exec_alu can execute it */
+  PLUMB_INST_MAY_POISON = 2, /* a shift, division or conversion with undefined results */
+  PLUMB_INST_AWAITS_TIME = 4 /* reads a clock in a loop that does nothing but wait for it */
 } plumb_inst_fact;
 /* `used`: some instruction has one of its results as an operand. */
 uint8_t plumb_inst_facts_of(const plumb_inst *inst, bool used); /* exec.c */
@@ -171,6 +174,7 @@ struct plumb_run {
   const plumb_program *program;
   plumb_run_options options;
   plumb_counters counters; /* of finished blocks; under `lock` */
+  uint64_t time;           /* of the device, at the end of the last launch */
   uint64_t steps;          /* atomic: lane-instructions of finished quanta */
   plumb_trap trap;
   char trap_message[512];
@@ -215,6 +219,9 @@ struct plumb_grid {
   uint32_t cluster_blocks; /* their product */
   bool fences;             /* fences, acquire or release occur: keep clocks */
   bool parts;          /* lanes may be ordered one by one: by mbarriers, or barriers of a part */
+  bool one_timer;      /* blocks follow one another: one time for all of them */
+  uint64_t time;       /* at which a block starts or goes on */
+  uint64_t end_time;   /* the latest at which one has ended; under the run's lock */
   uint64_t next_block; /* atomic */
   uint64_t trap_block; /* atomic: the lowest that trapped, UINT64_MAX none */
   struct plumb_intervals *intervals; /* global accesses of finished blocks (race.c) */
@@ -288,6 +295,7 @@ struct plumb_block_run {
   uint32_t rank;                      /* in the cluster */
   plumb_counters counters;
   uint64_t steps_told;
+  uint64_t time_offset; /* of the clock from counters.instructions */
   plumb_trap trap;
   char trap_message[512];
   bool trapped, unsupported;
@@ -354,6 +362,22 @@ void plumb_frame_leave(plumb_block_run *br, plumb_frame *f, uint32_t lanes);
 
 /* Runs the block until it ends or has taken `quantum` backward branches. */
 plumb_block_end plumb_block_continue(plumb_block_run *br, uint64_t quantum);
+
+/* --- timer.c --- */
+
+static inline bool plumb_sreg_is_clock(plumb_sreg which) {
+  return which == PLUMB_SREG_CLOCK || which == PLUMB_SREG_CLOCK64 ||
+         which == PLUMB_SREG_GLOBALTIMER;
+}
+
+/* What a clock of the block shows. */
+static inline uint64_t plumb_timer_now(const plumb_block_run *br) {
+  return br->time_offset + br->counters.instructions;
+}
+/* The same for the instruction at s->pc, which reads it. */
+uint64_t plumb_timer_read(plumb_block_run *br, plumb_strand *s);
+/* Lets the clock show at least `time`. */
+void plumb_timer_raise(plumb_block_run *br, uint64_t time);
 
 /* --- place.c, local.c, access.c --- */
 
@@ -575,6 +599,10 @@ void plumb_block_start(plumb_block_run *br, uint64_t index);
 void plumb_block_finish(plumb_block_run *br);
 
 /* --- idle.c --- */
+
+/* Whether the instruction reads a clock in a loop that computes nothing else but when to leave
+ * it, by what the clock shows. */
+bool plumb_awaits_time(const plumb_function *fn, uint32_t pc);
 
 /* Looks for running blocks that only wait. */
 typedef struct plumb_idle {

@@ -57,8 +57,10 @@ static size_t edge_count(const plumb_function *fn) {
   return n;
 }
 
-/* Marks bit `mark` of the blocks that can be reached from `start`, itself included. Backward:
- * from which it can be reached, by going over all edges until nothing changes. */
+/* Marks bit `mark` of the blocks that can be reached from `start`, itself included, over blocks
+ * that bit SHUT is not set of. Backward: from which it can be reached, by going over all edges
+ * until nothing changes. */
+enum { AFTER = 1, BEFORE = 2, SHUT = 4 };
 static void reach(const plumb_function *fn, uint32_t start, bool backward, uint8_t mark,
                   uint8_t *marks, uint32_t *edges) {
   marks[start] |= mark;
@@ -68,7 +70,7 @@ static void reach(const plumb_function *fn, uint32_t start, bool backward, uint8
       uint32_t n = successors(fn, b, edges);
       for (uint32_t k = 0; k < n; k++) {
         uint32_t from = backward ? edges[k] : b, to = backward ? b : edges[k];
-        if (!(marks[from] & mark) || (marks[to] & mark)) continue;
+        if (!(marks[from] & mark) || (marks[to] & (mark | SHUT))) continue;
         marks[to] |= mark;
         changed = true;
       }
@@ -93,8 +95,7 @@ static bool decides_by_itself(const plumb_inst *inst) {
 static bool is_opaque(const plumb_inst *inst) {
   switch (inst->op) {
     case PLUMB_OP_SREG:
-      return inst->sub == PLUMB_SREG_CLOCK || inst->sub == PLUMB_SREG_CLOCK64 ||
-             inst->sub == PLUMB_SREG_GLOBALTIMER;
+      return plumb_sreg_is_clock((plumb_sreg)inst->sub);
     case PLUMB_OP_ACTIVEMASK:
     case PLUMB_OP_ALLOC:
     case PLUMB_OP_ALLOCA:
@@ -124,14 +125,9 @@ static bool spread(const plumb_function *fn, const plumb_inst *inst, uint8_t *de
   return changed;
 }
 
-/* The registers that decide in the loop around `pc`: one byte each. NULL: what decides there
- * is not all in registers and memory. */
-static uint8_t *deciding_registers(const plumb_function *fn, uint32_t pc) {
-  uint8_t *marks = take(fn->block_count, 1), *decides = take(fn->reg_count, 1);
-  uint32_t *edges = take(edge_count(fn), sizeof *edges), start = block_at(fn, pc);
-  enum { AFTER = 1, BEFORE = 2 };
-  reach(fn, start, false, AFTER, marks, edges);
-  reach(fn, start, true, BEFORE, marks, edges);
+/* Fills `decides`, a byte a register, with those that decide in the blocks that both AFTER and
+ * BEFORE are set of; true if what decides there is not all in registers and memory. */
+static bool find_deciding(const plumb_function *fn, const uint8_t *marks, uint8_t *decides) {
   bool opaque = false;
   for (bool changed = true; changed;) {
     changed = opaque = false;
@@ -148,13 +144,55 @@ static uint8_t *deciding_registers(const plumb_function *fn, uint32_t pc) {
       }
     }
   }
+  return opaque;
+}
+
+/* The registers that decide in the loop around `pc`: one byte each. NULL: what decides there
+ * is not all in registers and memory. */
+static uint8_t *deciding_registers(const plumb_function *fn, uint32_t pc) {
+  uint8_t *marks = take(fn->block_count, 1), *decides = take(fn->reg_count, 1);
+  uint32_t *edges = take(edge_count(fn), sizeof *edges), start = block_at(fn, pc);
+  reach(fn, start, false, AFTER, marks, edges);
+  reach(fn, start, true, BEFORE, marks, edges);
+  bool opaque = find_deciding(fn, marks, decides);
   free(marks);
   free(edges);
-  if (opaque) {
-    free(decides);
-    return NULL;
+  if (!opaque) return decides;
+  free(decides);
+  return NULL;
+}
+
+/* Whether all that the block does is compute and branch. */
+static bool only_computes(const plumb_function *fn, uint32_t block) {
+  for (uint32_t i = 0; i < fn->blocks[block].count; i++) {
+    const plumb_inst *inst = &fn->insts[fn->blocks[block].first + i];
+    bool branch = inst->op == PLUMB_OP_BRA || inst->op == PLUMB_OP_CONDBR ||
+                  inst->op == PLUMB_OP_SWITCH || inst->op == PLUMB_OP_NANOSLEEP;
+    if (!branch && plumb_op_table[inst->op].op_class != PLUMB_CLASS_ALU) return false;
   }
-  return decides;
+  return true;
+}
+
+bool plumb_awaits_time(const plumb_function *fn, uint32_t pc) {
+  const plumb_inst *inst = &fn->insts[pc];
+  if (inst->op != PLUMB_OP_SREG || !plumb_sreg_is_clock((plumb_sreg)inst->sub)) return false;
+  uint32_t start = block_at(fn, pc);
+  if (!only_computes(fn, start)) return false;
+  uint8_t *marks = take(fn->block_count, 1), *decides = take(fn->reg_count, 1);
+  uint32_t *edges = take(edge_count(fn), sizeof *edges);
+  for (uint32_t b = 0; b < fn->block_count; b++)
+    if (!only_computes(fn, b)) marks[b] = SHUT;
+  reach(fn, start, false, AFTER, marks, edges);
+  reach(fn, start, true, BEFORE, marks, edges);
+  bool loop = false;
+  uint32_t n = successors(fn, start, edges);
+  for (uint32_t k = 0; k < n; k++) loop |= marks[edges[k]] == (AFTER | BEFORE);
+  find_deciding(fn, marks, decides);
+  bool awaits = loop && decides[plumb_inst_results(fn, inst)[0]];
+  free(edges);
+  free(decides);
+  free(marks);
+  return awaits;
 }
 
 /* --- states --- */

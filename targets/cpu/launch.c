@@ -21,7 +21,7 @@ typedef struct uses {
   bool *globals;   /* shared ones whose address is taken */
   uint32_t lanes;  /* a block */
   bool ordered, sequential, fences, async, parts;
-  bool more; /* it does more than read and write memory */
+  bool more; /* it does more than read and write memory, or reads more */
 } uses;
 
 /* Whether lanes may meet here that are not all of the block or of their warp. */
@@ -89,6 +89,9 @@ static void scan(uses *u, const plumb_function *fn) {
         u->parts |= publishes;
         /* The order of floating sums shows in the result, so it has to be one order. */
         u->sequential |= inst->space != PLUMB_SPACE_SHARED;
+        break;
+      case PLUMB_OP_SREG:
+        u->more |= plumb_sreg_is_clock((plumb_sreg)inst->sub);
         break;
       case PLUMB_OP_ALLOC:
       case PLUMB_OP_FREE:
@@ -397,7 +400,9 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
     g.parts = u.parts || g.cluster_blocks > 1;
     u.ordered |= g.cluster_blocks > 1;
     g.ordered = u.ordered && g.block_count > 1;
-    g.sequential = u.sequential || u.ordered || run->options.companions;
+    g.one_timer = u.sequential || u.ordered;
+    g.sequential = g.one_timer || run->options.companions;
+    g.time = g.end_time = run->time;
     if (g.races && g.ordered) g.online = calloc(1, sizeof *g.online);
     g.intervals = calloc(1, sizeof *g.intervals);
     if (!g.intervals || (g.races && g.ordered && !g.online)) abort();
@@ -409,6 +414,7 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
     if (run->status == PLUMB_OK) plumb_race_finish(&g);
     plumb_race_grid_destroy(&g);
     plumb_recall_keep(&g, &look);
+    run->time = g.end_time;
   }
   free(thread);
   free(g.shared_offsets);
@@ -429,9 +435,12 @@ void plumb_host_run(plumb_run *run, const plumb_function *fn, const uint64_t *ar
                   .host = true,
                   .args = args,
                   .sequential = true,
+                  .one_timer = true,
+                  .time = run->time,
                   .trap_block = UINT64_MAX,
                   .launch = {.grid = {1, 1, 1}, .block = {1, 1, 1}}};
   run_blocks(&g);
+  run->time = g.end_time;
 }
 
 /* --- launches from host code --- */
@@ -484,7 +493,9 @@ bool plumb_exec_launch(plumb_block_run *br, plumb_strand *s, const plumb_inst *i
   memset(state, PLUMB_BYTE_INITIALISED, fn->param_bytes);
   plumb_diag diag = {0};
   if (pack(br, s, inst, fn, params, state)) {
+    br->run->time = plumb_timer_now(br);
     plumb_status status = plumb_grid_run(br->run, fn, &launch, params, state, &diag);
+    plumb_timer_raise(br, br->run->time);
     if (status != PLUMB_OK) stop_with(br, s, status, diag.message);
   }
   free(params);

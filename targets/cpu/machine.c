@@ -204,6 +204,7 @@ plumb_status plumb_machine_read_companions(const plumb_machine *m, uint64_t addr
 static void run_begin(plumb_run *run, plumb_machine *m, const plumb_run_options *options) {
   *run = (plumb_run){.machine = m, .program = m->program};
   run->options = options ? *options : plumb_run_options_default();
+  run->time = run->options.time;
   run->pc_bases = calloc(m->program->function_count + 1, sizeof *run->pc_bases);
   if (!run->pc_bases) abort();
   uint32_t base = 0;
@@ -221,6 +222,7 @@ static plumb_status run_end(plumb_run *run, plumb_run_result *out, plumb_diag *d
   plumb_origin_map_destroy(&run->origins);
   *out = (plumb_run_result){.trap = run->trap,
                             .counters = run->counters,
+                            .time = run->time,
                             .results = run->results,
                             .result_undefined = run->result_undefined,
                             .result_companions = run->result_companions,

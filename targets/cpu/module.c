@@ -91,7 +91,8 @@ static void find_facts(plumb_machine *m, const plumb_program *p) {
     bool *used = used_registers(f);
     for (size_t k = 0; k < f->inst_count; k++)
       m->inst_facts[at++] =
-          plumb_inst_facts_of(&f->insts[k], has_used_result(f, &f->insts[k], used));
+          (uint8_t)(plumb_inst_facts_of(&f->insts[k], has_used_result(f, &f->insts[k], used)) |
+                    (plumb_awaits_time(f, (uint32_t)k) ? PLUMB_INST_AWAITS_TIME : 0));
     free(used);
   }
 }

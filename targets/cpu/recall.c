@@ -21,7 +21,7 @@ typedef struct launch_done {
   change *changes;
   uint32_t change_count;
   plumb_counters counters; /* its own */
-  uint64_t steps;
+  uint64_t steps, time;    /* that it took */
   struct launch_done *next;
 } launch_done;
 
@@ -185,6 +185,7 @@ bool plumb_recall_replay(plumb_grid *g, plumb_recall_look *look) {
   }
   plumb_counters_add(&run->counters, &d->counters);
   run->steps += d->steps;
+  run->time += d->time;
   __atomic_add_fetch(&run->options.recall->taken, 1, __ATOMIC_RELAXED);
   return true;
 }
@@ -219,7 +220,10 @@ void plumb_recall_keep(plumb_grid *g, plumb_recall_look *look) {
               m->allocation_count == look->allocations;
   if (keep) {
     launch_done *d = take(1, sizeof *d);
-    *d = (launch_done){.key = look->key, .counters = own, .steps = run->steps - look->steps};
+    *d = (launch_done){.key = look->key,
+                       .counters = own,
+                       .steps = run->steps - look->steps,
+                       .time = g->end_time - run->time};
     d->changes = take(look->allocations, sizeof *d->changes);
     uint64_t bytes = sizeof *d;
     for (uint32_t i = 0; i < look->allocations; i++) {

@@ -107,6 +107,8 @@ plumb_strand *plumb_strand_split(plumb_block_run *br, plumb_strand *s, const plu
   other->backs = s->backs;
   other->polled = s->polled;
   other->poll_pc = s->poll_pc;
+  other->wait_pc = s->wait_pc;
+  other->wait_from = s->wait_from;
   plumb_lanes_remove(&s->lanes, part);
   return other;
 }

@@ -283,6 +283,37 @@ static const row rows[] = {
             " mov.u32 %r7, %clock;\nS: mov.u32 %r8, %clock; sub.u32 %r8, %r8, %r7; setp.lt.u32 "
             "%p2, %r8, 900000; mov.u32 %r8, 0; @%p2 bra S; mov.u32 %r9, 64;\n" PUT),
      1, 32, 0, 32, 0, PLUMB_TRAP_NONE, is_64},
+    /* PTX ISA leaves open how fast clocks go: waiting for one is short, measuring is exact. */
+    {"a wait of a thousand seconds in every lane",
+     KERNEL("",
+            " mov.u64 %rd8, %clock64; mov.u64 %rd9, 1000000000000; add.u64 %rd9, %rd8, %rd9;\n"
+            "S: nanosleep.u32 20; mov.u64 %rd10, %globaltimer; setp.lt.u64 %p2, %rd10, %rd9; @%p2 "
+            "bra S; sub.u64 %rd10, %rd10, %rd9; setp.lt.u64 %p3, %rd10, 17000000; selp.u32 %r9, "
+            "64, 0, %p3;\n" PUT),
+     2, 32, 0, 64, 0, PLUMB_TRAP_NONE, is_64},
+    {"a wait in a loop that stores",
+     KERNEL("",
+            " mov.u32 %r9, 0;\nO: mov.u32 %r7, %clock;\nS: mov.u32 %r8, %clock; sub.u32 %r8, %r8, "
+            "%r7; setp.lt.u32 %p2, %r8, 100000000; @%p2 bra S; add.u32 %r9, %r9, 1; st.global.u32 "
+            "[%rd3], %r9; setp.lt.u32 %p3, %r9, 64; @%p3 bra O;\n"),
+     1, 32, 0, 32, 0, PLUMB_TRAP_NONE, is_64},
+    {"a loop that takes the time is no wait",
+     KERNEL("",
+            " mov.u32 %r9, 0; mov.u32 %r7, %clock;\nS: mov.u32 %r8, %clock; add.u32 %r9, %r9, 1; "
+            "setp.lt.u32 %p2, %r9, 100; @%p2 bra S; sub.u32 %r8, %r8, %r7; setp.lt.u32 %p3, %r8, "
+            "1000; selp.u32 %r9, 64, 0, %p3;\n" PUT),
+     1, 32, 0, 32, 0, PLUMB_TRAP_NONE, is_64},
+    {"what another block has told lies in the past",
+     KERNEL("",
+            " setp.ne.u32 %p1, %r3, 0; @%p1 bra W;\nS: ld.acquire.gpu.global.u32 %r8, [%rd1+4]; "
+            "setp.eq.u32 %p2, %r8, 1; @%p2 bra S; mov.u32 %r7, %clock; sub.u32 %r7, %r7, %r8; "
+            "setp.lt.s32 %p3, %r7, 0; selp.u32 %r9, 0, 64, %p3; st.global.v2.u32 [%rd1], {%r9, "
+            "%r9}; ret;\nW: mov.u32 %r7, 0; mov.u32 %r10, 0;\nL: add.u32 %r7, %r7, 1; add.u32 "
+            "%r10, %r10, %r7; "
+            "xor.b32 %r10, %r10, %r7; add.u32 %r10, %r10, %r7; xor.b32 %r10, %r10, %r7; "
+            "setp.lt.u32 %p2, %r7, 999; @%p2 bra L; mov.u32 %r8, %clock; st.release.gpu.global.u32 "
+            "[%rd1+4], %r8;\n"),
+     2, 1, 0, 2, 0, PLUMB_TRAP_NONE, is_64},
     {"an endless loop that reads nothing", KERNEL("", "S: bra S;\n"), 3, 32, 0, 16, 0,
      PLUMB_TRAP_DEADLOCK, NULL},
     {"last block sums",
