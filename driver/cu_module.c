@@ -298,6 +298,8 @@ EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function) {
       *value = driver_function_registers(f);
       break;
     case ATTRIBUTE_PTX_VERSION:
+      *value = f->module->ptx_arch;
+      break;
     case ATTRIBUTE_BINARY_VERSION:
       *value = device->arch->arch;
       break;

@@ -168,7 +168,7 @@ EXPORT int cudaFuncGetAttributes(abi_func_attributes *out, const void *function)
                                .local_bytes = f->fn->frame_bytes,
                                .max_threads = driver_function_max_threads(f),
                                .regs = driver_function_registers(f),
-                               .ptx_version = device->arch->arch,
+                               .ptx_version = f->module->ptx_arch,
                                .binary_version = device->arch->arch,
                                .max_dynamic_bytes = f->max_dynamic_bytes,
                                .carveout = f->carveout};

@@ -136,6 +136,7 @@ typedef struct driver_module {
   plumb_module *loaded;
   plumb_program *program;
   char *text;
+  int ptx_arch;               /* of its .target: 80 for sm_80 */
   driver_function *functions; /* one a kernel */
   size_t function_count;
   plumb_module *readings[PLUMB_FREEDOM_COUNT]; /* NULL: no such place, or not asked yet */

@@ -64,6 +64,13 @@ int driver_occupancy(const driver_device *d, const driver_function *f, int threa
 
 /* --- loading --- */
 
+/* Where the text's `.target sm_N` goes on after "sm_"; NULL without one. */
+static const char *target_of(const char *text) {
+  static const char key[] = "\n.target sm_";
+  const char *at = strstr(text, key);
+  return at ? at + strlen(key) : NULL;
+}
+
 static void add_functions(driver_module *m) {
   const plumb_program *p = m->program;
   bool *functions = calloc(p->function_count + 1, sizeof(bool));
@@ -103,6 +110,8 @@ static int load_text(driver_device *d, plumb_arena *arena, const char *text, siz
   m->arena = arena;
   m->text = plumb_arena_copy_text(arena, text, length);
   plumb_status status;
+  const char *target = target_of(m->text);
+  m->ptx_arch = target ? (int)strtol(target, NULL, 10) : d->arch->arch;
   m->program = driver_module_read(arena, m->text, length, d->freedom, &status, diag);
   if (status == PLUMB_OK) status = plumb_program_finish(m->program, diag);
   if (status == PLUMB_OK)
@@ -129,10 +138,10 @@ int driver_module_load_text(driver_device *d, const char *text, size_t length,
 /* PTX for sm_90a runs on sm_90 alone, for sm_100f on its family; the rest on every later
  * architecture (CUDA C programming guide, 5.1.2). */
 static bool runs_on(const char *text, int arch) {
-  const char *target = strstr(text, ".target sm_");
+  const char *target = target_of(text);
   char *end;
   if (!target) return true;
-  long wanted = strtol(target + strlen(".target sm_"), &end, 10);
+  long wanted = strtol(target, &end, 10);
   if (*end == 'a') return wanted == arch;
   if (*end == 'f') return wanted / 10 == arch / 10 && wanted <= arch;
   return wanted <= arch;

@@ -330,6 +330,7 @@ static void launches() {
   cudaFuncAttributes at;
   OK(cudaFuncGetAttributes(&at, reverse));
   CHECK(at.maxThreadsPerBlock == 1024 && at.maxDynamicSharedSizeBytes == 64 << 10);
+  CHECK(at.ptxVersion == 80 && at.binaryVersion == 90); /* CUB chooses by the former */
   int blocks = 0, grid, block;
   OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, reverse, 256, 0));
   OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, reverse, 0, 0));
