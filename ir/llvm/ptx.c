@@ -3,7 +3,7 @@
 #include "ir/ptx/ptx.h"
 
 bool plumb_llvm_call_ptx(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
-  if (c->row->kind != PLUMB_LLVM_KIND_PTX) return false;
+  if (c->row->kind != PLUMB_LLVM_KIND_PTX && c->row->kind != PLUMB_LLVM_KIND_SREG) return false;
   plumb_ptx_run *args = PLUMB_NEW_ARRAY(d->arena, plumb_ptx_run, c->args + 1u);
   for (unsigned i = 0; i < c->args; i++) {
     plumb_llvm_run run = plumb_llvm_arg(d, c, i);

@@ -17,7 +17,7 @@ static bool find_sreg(const char *name, plumb_sreg *out) {
 static bool special_register(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
   plumb_sreg which = (plumb_sreg)c->row->sub;
   if (c->row->kind == PLUMB_LLVM_KIND_SREG && (!*c->rest || !find_sreg(c->rest + 1, &which)))
-    return false;
+    return plumb_llvm_call_ptx(d, c);
   if (c->result.count != 1) return false;
   plumb_reg r = plumb_build_sreg(&d->b, which);
   plumb_llvm_leaf from = {.type = plumb_reg_type(d->f, r)};
@@ -63,12 +63,19 @@ static bool barrier_reduction(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
   return true;
 }
 
-/* (mask, value, lane, c); the "p" forms also return whether the lane is in range. */
+/* What an operation without .sync acts on: the lanes that are there. */
+static plumb_reg active_mask(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
+  return plumb_llvm_emit(d, c, PLUMB_OP_ACTIVEMASK, PLUMB_I32, NULL, 0);
+}
+
+/* ([mask,] value, lane, c); the "p" forms also return whether the lane is in range. */
 static bool shuffle(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
-  if (c->args != 4 || !c->result.count || c->result.count > 2) return false;
+  unsigned at = c->args == 4;
+  if (c->args != 3 + at || !c->result.count || c->result.count > 2) return false;
   plumb_dtype type = c->result.items[0].type;
-  plumb_reg operands[4] = {plumb_llvm_arg1(d, c, 1), plumb_llvm_arg1(d, c, 2),
-                           plumb_llvm_arg1(d, c, 3), plumb_llvm_arg1(d, c, 0)};
+  plumb_reg operands[4] = {plumb_llvm_arg1(d, c, at), plumb_llvm_arg1(d, c, at + 1),
+                           plumb_llvm_arg1(d, c, at + 2),
+                           at ? plumb_llvm_arg1(d, c, 0) : active_mask(d, c)};
   plumb_llvm_run run = plumb_llvm_run_of(d, 2);
   run.regs[0] = plumb_reg_create(d->f, type);
   run.regs[1] = plumb_reg_create(d->f, PLUMB_I1);
@@ -79,8 +86,9 @@ static bool shuffle(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
 }
 
 static bool vote(plumb_llvm_decoder *d, const plumb_llvm_call *c) {
-  if (c->args != 2 || c->result.count != 1) return false;
-  plumb_reg operands[2] = {bit_of(d, c, 1), plumb_llvm_arg1(d, c, 0)};
+  unsigned at = c->args == 2;
+  if (c->args != 1 + at || c->result.count != 1) return false;
+  plumb_reg operands[2] = {bit_of(d, c, at), at ? plumb_llvm_arg1(d, c, 0) : active_mask(d, c)};
   plumb_dtype type = c->row->sub == PLUMB_VOTE_BALLOT ? PLUMB_I32 : PLUMB_I1;
   plumb_llvm_define1(d, c->inst, plumb_llvm_emit(d, c, PLUMB_OP_VOTE, type, operands, 2));
   return true;

@@ -19,8 +19,8 @@ static const plumb_mlir_op *const dialects[] = {
     plumb_mlir_ops_tensor,      plumb_mlir_ops_bufferization,
     plumb_mlir_ops_vector,      plumb_mlir_ops_llvm,
     plumb_mlir_ops_nvvm,        plumb_mlir_ops_nvvm_async,
-    plumb_mlir_ops_nvvm_bulk,   plumb_mlir_ops_nvvm_matrix,
-    plumb_mlir_ops_gpu_matrix,
+    plumb_mlir_ops_nvvm_bulk,   plumb_mlir_ops_nvvm_convert,
+    plumb_mlir_ops_nvvm_matrix, plumb_mlir_ops_gpu_matrix,
 };
 enum { DIALECTS = sizeof dialects / sizeof *dialects };
 

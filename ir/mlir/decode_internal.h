@@ -456,6 +456,7 @@ extern const plumb_mlir_op plumb_mlir_ops_builtin[], plumb_mlir_ops_func[], plum
     plumb_mlir_ops_gpu_lane[], plumb_mlir_ops_index[], plumb_mlir_ops_ub[], plumb_mlir_ops_linalg[],
     plumb_mlir_ops_tensor[], plumb_mlir_ops_bufferization[], plumb_mlir_ops_vector[],
     plumb_mlir_ops_llvm[], plumb_mlir_ops_nvvm[], plumb_mlir_ops_nvvm_async[],
-    plumb_mlir_ops_nvvm_bulk[], plumb_mlir_ops_nvvm_matrix[], plumb_mlir_ops_gpu_matrix[];
+    plumb_mlir_ops_nvvm_bulk[], plumb_mlir_ops_nvvm_convert[], plumb_mlir_ops_nvvm_matrix[],
+    plumb_mlir_ops_gpu_matrix[];
 
 #endif

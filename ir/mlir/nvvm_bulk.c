@@ -1,5 +1,5 @@
 /* Operations of the nvvm dialect that are an intrinsic with other operands or another order of
- * them (NVVMOps.td of LLVM 22, llvmBuilder): bulk copies, proxy fences, rounding to tf32. */
+ * them (NVVMOps.td of LLVM 22, llvmBuilder): bulk copies and proxy fences. */
 #include <string.h>
 
 #include "ir/mlir/llvm_internal.h"
@@ -121,26 +121,18 @@ static bool decode_proxy(plumb_mlir_decoder *d, MlirOperation op, const plumb_ml
                                        plumb_mlir_attribute_word(d, op, "scope")));
 }
 
+/* `code`: between proxies. */
 static bool decode_restrict(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
-  (void)row;
   call c = {.d = d, .op = op};
   bool acquire = strcmp(plumb_mlir_attribute_word(d, op, "order"), "acquire") == 0;
-  return finish(&c, acquire ? "llvm.nvvm.fence.acquire.sync_restrict.space.cluster.scope.cluster"
-                            : "llvm.nvvm.fence.release.sync_restrict.space.cta.scope.cluster");
-}
-
-static bool decode_tf32(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
-  (void)row;
-  bool finite = strcmp(plumb_mlir_attribute_word(d, op, "sat"), "satfinite") == 0;
-  return plumb_mlir_nvvm_ptx(
-      d, op,
-      plumb_arena_printf(
-          d->arena, "llvm.nvvm.f2tf32.%s%s%s", plumb_mlir_attribute_word(d, op, "rnd"),
-          plumb_mlir_attribute_flag(op, "relu") ? ".relu" : "", finite ? ".satfinite" : ""));
+  return finish(&c, plumb_arena_printf(d->arena, "llvm.nvvm.fence.%s%s",
+                                       row->code ? "proxy.async_generic." : "",
+                                       acquire ? "acquire.sync_restrict.space.cluster.scope.cluster"
+                                               : "release.sync_restrict.space.cta.scope.cluster"));
 }
 
 /* It changes no value. */
-static bool decode_prefetch(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
+static bool decode_hint(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)d, (void)op, (void)row;
   return true;
 }
@@ -150,10 +142,11 @@ const plumb_mlir_op plumb_mlir_ops_nvvm_bulk[] = {
     {"nvvm.cp.async.bulk.shared.cluster.shared.cta", decode_to_cluster, 0},
     {"nvvm.cp.async.bulk.global.shared.cta", decode_store, 0},
     {"nvvm.cp.async.bulk.tensor.reduce", decode_reduce, 0},
-    {"nvvm.cp.async.bulk.prefetch", decode_prefetch, 0},
-    {"nvvm.cp.async.bulk.tensor.prefetch", decode_prefetch, 0},
+    {"nvvm.cp.async.bulk.prefetch", decode_hint, 0},
+    {"nvvm.cp.async.bulk.tensor.prefetch", decode_hint, 0},
     {"nvvm.fence.proxy.acquire", decode_proxy, ACQUIRE},
     {"nvvm.fence.proxy.release", decode_proxy, RELEASE},
     {"nvvm.fence.sync_restrict", decode_restrict, 0},
-    {"nvvm.convert.float.to.tf32", decode_tf32, 0},
+    {"nvvm.fence.proxy.sync_restrict", decode_restrict, 1},
+    {"nvvm.pmevent", decode_hint, 0},
     {0}};

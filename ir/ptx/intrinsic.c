@@ -42,10 +42,18 @@ static bool write_row(ptx_intrinsic *t, const char *operands, const char *text) 
     ptx_intrinsic_result(t, operands[1]);
     operands += 2;
   }
-  for (unsigned arg = 0; operands[arg]; arg++)
-    if (operands[arg] != '?') ptx_intrinsic_use(t, arg, operands[arg]);
+  size_t length = strcspn(text, "|");
+  for (unsigned arg = 0; operands[arg]; arg++) {
+    int64_t second;
+    if (operands[arg] == '!') {
+      if (!ptx_intrinsic_constant(t, arg, &second)) return false;
+      if (second) text += length + 1, length = strlen(text);
+    } else if (operands[arg] != '?') {
+      ptx_intrinsic_use(t, arg, operands[arg]);
+    }
+  }
   if (predicate) plumb_text_printf(&t->text, "{ .reg .pred p; ");
-  for (const char *c = text; *c; c++) {
+  for (const char *c = text; c < text + length; c++) {
     int64_t value;
     if (*c != '#') {
       plumb_text_append(&t->text, c, 1);

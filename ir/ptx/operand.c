@@ -195,11 +195,18 @@ static plumb_reg special_register(ptx_decoder *d, const char *name, plumb_dtype 
   if (low || high) strcpy(text, "globaltimer");
   bool aggregate = strcmp(text, "aggr_smem_size") == 0;
   if (aggregate) strcpy(text, "total_smem_size");
+  size_t length = strlen(text);
+  bool fourth = length > 2 && strcmp(text + length - 2, ".w") == 0; /* always 0 */
+  if (fourth) text[length - 1] = 'x';
   bool clock_high = strcmp(text, "clock_hi") == 0;
   if (clock_high) strcpy(text, "clock64");
   for (int i = 0; i < PLUMB_SREG_COUNT; i++)
     if (strcmp(plumb_sreg_texts[i], text) == 0) {
+      *out_type = PLUMB_I32;
+      if (fourth) return ptx_const(d, PLUMB_I32, 0);
       plumb_reg r = plumb_build_sreg(&d->b, (plumb_sreg)i);
+      if (i == PLUMB_SREG_IS_EXPLICIT_CLUSTER)
+        r = plumb_build_cmp(&d->b, PLUMB_CMP_NE, PLUMB_I32, r, ptx_const(d, PLUMB_I32, 0));
       *out_type = plumb_reg_type(d->f, r);
       if (high || clock_high)
         r = plumb_build2(&d->b, PLUMB_OP_SHR_U, PLUMB_I64, r, ptx_const(d, PLUMB_I64, 32));

@@ -84,7 +84,6 @@ static void copy_lanes(plumb_block_run *br, uint8_t *to, const uint8_t *from, un
 
 /* --- special registers --- */
 
-/* The same in all lanes, or false for what differs. */
 /* Bytes of the block's variables. */
 static uint64_t shared_used(const plumb_grid *g) {
   uint64_t used = 0;
@@ -93,6 +92,7 @@ static uint64_t shared_used(const plumb_grid *g) {
   return used;
 }
 
+/* The same in all lanes, or false for what differs. */
 static bool uniform_sreg(const plumb_block_run *br, plumb_sreg which, uint64_t *out) {
   const plumb_launch *l = &br->grid->launch;
   switch (which) {
@@ -136,6 +136,9 @@ static bool uniform_sreg(const plumb_block_run *br, plumb_sreg which, uint64_t *
       return true;
     case PLUMB_SREG_CLUSTER_CTARANK:
       *out = br->rank;
+      return true;
+    case PLUMB_SREG_IS_EXPLICIT_CLUSTER: /* the launch or the kernel asks for one */
+      *out = l->cluster[0] || br->grid->fn->required_cluster[0];
       return true;
     case PLUMB_SREG_CLUSTER_NCTARANK:
       *out = br->grid->cluster_blocks;

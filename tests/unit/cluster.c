@@ -25,7 +25,8 @@ static const char remote_generic[] = KERNEL(
     "mapa.u64 %rd13, %rd11, %r11; st.u32 [%rd13], %r4;\n" CLUSTER_SYNC
     "isspacep.shared::cluster %p4, %rd13; isspacep.shared::cta %p5, %rd13; getctarank.u64 %r20, "
     "%rd13; ld.u32 %r9, [%rd11]; @!%p4 mov.u32 %r9, 0; @%p5 mov.u32 %r9, 1; "
-    "setp.ne.u32 %p6, %r20, %r11; @%p6 mov.u32 %r9, 2;\nst.global.u32 [%rd5], %r9;\n");
+    "setp.ne.u32 %p6, %r20, %r11; @%p6 mov.u32 %r9, 2; "
+    "mov.pred %p7, %is_explicit_cluster; @!%p7 mov.u32 %r9, 3;\nst.global.u32 [%rd5], %r9;\n");
 static const char remote_atomic[] = KERNEL(
     PAIR, TILE("512"),
     PLACES

@@ -49,13 +49,16 @@ static const char *first_unsupported(const plumb_program *p) {
   return NULL;
 }
 
-/* LLVM's type of the intrinsic; a pointer's address space is the end of an overloaded name. */
+/* LLVM's type of the intrinsic; an overloaded name ends in the integer's width or the pointer's
+ * address space. */
 static LLVMTypeRef type_of(LLVMContextRef context, const char *name) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   if (!id) return NULL;
   const char *space = strrchr(name, '.');
-  LLVMTypeRef pointer = LLVMPointerTypeInContext(context, (unsigned)atoi(space + 2));
-  return LLVMIntrinsicIsOverloaded(id) ? LLVMIntrinsicGetType(context, id, &pointer, 1)
+  unsigned number = (unsigned)atoi(space + 2);
+  LLVMTypeRef over = space[1] == 'i' ? LLVMIntTypeInContext(context, number)
+                                     : LLVMPointerTypeInContext(context, number);
+  return LLVMIntrinsicIsOverloaded(id) ? LLVMIntrinsicGetType(context, id, &over, 1)
                                        : LLVMIntrinsicGetType(context, id, NULL, 0);
 }
 
@@ -127,6 +130,46 @@ static const struct {
     {"i32 @llvm.nvvm.fns(i32, i32, i32)", "%r = call i32 @llvm.nvvm.fns(i32 176, i32 0, i32 2)", 5},
     {"i32 @llvm.nvvm.mul24.i(i32, i32)", "%r = call i32 @llvm.nvvm.mul24.i(i32 16777215, i32 3)",
      0xfffffffd},
+    /* -2 and 3 with the bytes 1 and 2, and with 246 and 5, plus 10. */
+    {"i32 @llvm.nvvm.idp2a.s.u(i32, i32, i1, i32)",
+     "%r = call i32 @llvm.nvvm.idp2a.s.u(i32 262142, i32 100008449, i1 false, i32 10)", 14},
+    {"i32 @llvm.nvvm.idp2a.s.u(i32, i32, i1, i32)",
+     "%r = call i32 @llvm.nvvm.idp2a.s.u(i32 262142, i32 100008449, i1 true, i32 10)", 0xfffffe2d},
+    {"i32 @llvm.nvvm.idp2a.u.s(i32, i32, i1, i32)",
+     "%r = call i32 @llvm.nvvm.idp2a.u.s(i32 262142, i32 100008449, i1 true, i32 10)", 0xfff6002d},
+    {"i32 @llvm.nvvm.flo.u.i32(i32, i1)", "%r = call i32 @llvm.nvvm.flo.u.i32(i32 65536, i1 false)",
+     16},
+    {"i32 @llvm.nvvm.flo.u.i32(i32, i1)", "%r = call i32 @llvm.nvvm.flo.u.i32(i32 65536, i1 true)",
+     15},
+    {"i32 @llvm.nvvm.flo.s.i64(i64, i1)",
+     "%r = call i32 @llvm.nvvm.flo.s.i64(i64 -4294967297, i1 false)", 32},
+    {"i32 @llvm.nvvm.fshl.clamp.i32(i32, i32, i32)",
+     "%r = call i32 @llvm.nvvm.fshl.clamp.i32(i32 305419896, i32 2596069104, i32 8)", 0x3456789a},
+    {"i32 @llvm.nvvm.fshl.clamp.i32(i32, i32, i32)",
+     "%r = call i32 @llvm.nvvm.fshl.clamp.i32(i32 305419896, i32 2596069104, i32 40)", 0x9abcdef0},
+    {"i32 @llvm.nvvm.fshr.clamp.i32(i32, i32, i32)",
+     "%r = call i32 @llvm.nvvm.fshr.clamp.i32(i32 305419896, i32 2596069104, i32 8)", 0x789abcde},
+    {"i1 @llvm.nvvm.isspacep.shared.cluster(ptr)",
+     "%i = call i1 @llvm.nvvm.isspacep.shared.cluster(ptr %out)\n %r = zext i1 %i to i32", 0},
+    {"i1 @llvm.nvvm.isspacep.shared.cluster(ptr)\n@s = internal addrspace(3) global i32 poison",
+     "%i = call i1 @llvm.nvvm.isspacep.shared.cluster(ptr addrspacecast (ptr addrspace(3) @s to "
+     "ptr))\n %r = zext i1 %i to i32",
+     1},
+    {"i1 @llvm.nvvm.is_explicit_cluster()",
+     "%i = call i1 @llvm.nvvm.is_explicit_cluster()\n %r = zext i1 %i to i32", 0},
+    {"i32 @llvm.nvvm.read.ptx.sreg.ntid.w()", "%r = call i32 @llvm.nvvm.read.ptx.sreg.ntid.w()", 0},
+    {"i32 @llvm.nvvm.read.ptx.sreg.aggr_smem_size()",
+     "%r = call i32 @llvm.nvvm.read.ptx.sreg.aggr_smem_size()", 1024},
+    /* Without .sync the lanes that are there take part (9.7.9.5). */
+    {"i32 @llvm.nvvm.shfl.bfly.i32(i32, i32, i32)",
+     "%r = call i32 @llvm.nvvm.shfl.bfly.i32(i32 %t, i32 5, i32 31)", 5},
+    {"{ i32, i1 } @llvm.nvvm.shfl.up.i32p(i32, i32, i32)",
+     "%p = call { i32, i1 } @llvm.nvvm.shfl.up.i32p(i32 7, i32 5, i32 0)\n %b = extractvalue { "
+     "i32, "
+     "i1 } %p, 1\n %r = zext i1 %b to i32",
+     0},
+    {"i32 @llvm.nvvm.vote.ballot(i1)",
+     "%l = icmp ult i32 %t, 4\n %r = call i32 @llvm.nvvm.vote.ballot(i1 %l)", 15},
     {"float @llvm.nvvm.redux.sync.fmax(float, i32)",
      "%f = sitofp i32 %t to float\n %m = call float @llvm.nvvm.redux.sync.fmax(float %f, i32 -1)\n "
      "%r = fptosi float %m to i32",
