@@ -168,6 +168,24 @@ typedef struct abi_alloc_node {
   void *address;
 } abi_alloc_node;
 
+/* cudaGraphNodeParams */
+typedef struct abi_graph_node {
+  int type, reserved0[3];
+  union {
+    long long room[29];
+    abi_kernel_node kernel;
+    struct {
+      int flags, reserved[3];
+      abi_memcpy3d params;
+    } copy;
+    abi_memset fill;
+    abi_host_node host;
+    abi_alloc_node alloc;
+    void *handle; /* of an event, a child graph; the address to free */
+  } u;
+  long long reserved2;
+} abi_graph_node;
+
 typedef struct abi_instantiate_params {
   unsigned long long flags;
   void *upload_stream, *error_node;

@@ -16,7 +16,15 @@ int cu_done(int error);
   } while (0)
 int cu_begin(driver_device *d);
 
+/* `extra` of a launch: pairs of a marker and a pointer (CU_LAUNCH_PARAM_*). */
+bool cu_read_extra(void **extra, const void **out_buffer, size_t *out_bytes);
+/* The copy that a CUDA_MEMCPY3D asks for. */
+int cu_copy_of(const abi_cu_memcpy3d *p, driver_copy *out);
+
 /* The second name that a program compiled with --default-stream per-thread uses. */
 #define PER_THREAD(name, suffix) EXPORT __typeof__(name) name##suffix __attribute__((alias(#name)))
+
+/* The name as it was before CUDA 3.2, whose addresses had 32 bits. */
+#define FIRST_NAME(name) EXPORT __typeof__(name##_v2) name __attribute__((alias(#name "_v2")))
 
 #endif

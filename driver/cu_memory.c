@@ -1,4 +1,5 @@
 /* Driver API: memory. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +179,21 @@ EXPORT int cuPointerGetAttribute(void *out, int attribute, uint64_t address) {
   memcpy(out, &number, sizeof number);
   return DRIVER_OK;
 }
+/* An attribute that an address does not have is zero, and so is all of an address that nobody
+ * allocated. */
+EXPORT int cuPointerGetAttributes(unsigned count, const int *attributes, void **out,
+                                  uint64_t address) {
+  CU_CALL;
+  if (!attributes || !out) return DRIVER_INVALID_VALUE;
+  for (unsigned i = 0; i < count; i++) {
+    int attribute = attributes[i];
+    bool wide =
+        attribute == 1 || attribute == 3 || attribute == 4 || attribute == 11 || attribute == 12;
+    if (!out[i]) return DRIVER_INVALID_VALUE;
+    if (cuPointerGetAttribute(out[i], attribute, address)) memset(out[i], 0, wide ? 8 : 4);
+  }
+  return DRIVER_OK;
+}
 EXPORT int cuPointerSetAttribute(const void *value, int attribute, uint64_t address) {
   CU_CALL;
   plumb_extent e;
@@ -228,22 +244,27 @@ static int end_of(int type, const void *host, uint64_t address, uint64_t *out) {
   return DRIVER_OK;
 }
 
-EXPORT int cuMemcpy3DAsync_v2(const abi_cu_memcpy3d *p, void *stream) {
-  CU_CALL;
+int cu_copy_of(const abi_cu_memcpy3d *p, driver_copy *out) {
   uint64_t to, from;
   if (!p) return DRIVER_INVALID_VALUE;
   DRIVER_TRY(end_of(p->src_type, p->src_host, p->src_device, &from));
   DRIVER_TRY(end_of(p->dst_type, p->dst_host, p->dst_device, &to));
   size_t from_slice = p->src_pitch * p->src_height, to_slice = p->dst_pitch * p->dst_height;
-  driver_copy c = {to + p->dst_z * to_slice + p->dst_y * p->dst_pitch + p->dst_x,
-                   from + p->src_z * from_slice + p->src_y * p->src_pitch + p->src_x,
-                   p->dst_pitch,
-                   to_slice,
-                   p->src_pitch,
-                   from_slice,
-                   p->width,
-                   p->height,
-                   p->depth};
+  *out = (driver_copy){to + p->dst_z * to_slice + p->dst_y * p->dst_pitch + p->dst_x,
+                       from + p->src_z * from_slice + p->src_y * p->src_pitch + p->src_x,
+                       p->dst_pitch,
+                       to_slice,
+                       p->src_pitch,
+                       from_slice,
+                       p->width,
+                       p->height,
+                       p->depth};
+  return DRIVER_OK;
+}
+EXPORT int cuMemcpy3DAsync_v2(const abi_cu_memcpy3d *p, void *stream) {
+  CU_CALL;
+  driver_copy c;
+  DRIVER_TRY(cu_copy_of(p, &c));
   return copy(device, &c, 4, stream);
 }
 EXPORT int cuMemcpy3D_v2(const abi_cu_memcpy3d *p) {
@@ -307,6 +328,53 @@ FILL(16, unsigned short, 2)
 FILL(32, unsigned, 4)
 #undef FILL
 
+/* --- one word, in a stream --- */
+
+static int write_word(void *stream, uint64_t to, uint64_t value, size_t bytes) {
+  CU_CALL;
+  driver_stream *s = driver_stream_of(stream);
+  if (!s) return DRIVER_INVALID_HANDLE;
+  if (s->capture) return DRIVER_CAPTURE_UNSUPPORTED;
+  driver_copy c = driver_copy_linear(to, ADDRESS(&value), bytes);
+  return copy(device, &c, 1, stream);
+}
+/* Work that was given before is done: what is not there now will never be. flags: at least
+ * (cyclically), equal, some common bit, not all bits (CUstreamWaitValue_flags). */
+static int await_word(void *stream, uint64_t from, uint64_t wanted, size_t bytes, unsigned flags) {
+  CU_CALL;
+  driver_stream *s = driver_stream_of(stream);
+  uint64_t value = 0;
+  if (!s) return DRIVER_INVALID_HANDLE;
+  if (s->capture) return DRIVER_CAPTURE_UNSUPPORTED;
+  driver_copy c = driver_copy_linear(ADDRESS(&value), from, bytes);
+  DRIVER_TRY(copy(device, &c, 2, stream));
+  bool there = bytes == 4 ? (int32_t)((uint32_t)value - (uint32_t)wanted) >= 0
+                          : (int64_t)(value - wanted) >= 0;
+  if ((flags & 3) == 1) there = value == wanted;
+  if ((flags & 3) == 2) there = (value & wanted) != 0;
+  if ((flags & 3) == 3) there = ~(value | wanted) << (64 - 8 * bytes) != 0;
+  if (there) return DRIVER_OK;
+  fprintf(stderr,
+          "plumb: cuStreamWaitValue waits for a value that nobody will write: work is "
+          "done when it is given to a stream\n");
+  return DRIVER_NOT_SUPPORTED;
+}
+#define WORD(bits, type, version) \
+  EXPORT int cuStreamWriteValue##bits##version(void *stream, uint64_t to, type value, \
+                                               unsigned flags) { \
+    (void)flags; \
+    return write_word(stream, to, value, sizeof value); \
+  } \
+  EXPORT int cuStreamWaitValue##bits##version(void *stream, uint64_t from, type value, \
+                                              unsigned flags) { \
+    return await_word(stream, from, value, sizeof value, flags); \
+  }
+WORD(32, uint32_t, )
+WORD(32, uint32_t, _v2)
+WORD(64, uint64_t, )
+WORD(64, uint64_t, _v2)
+#undef WORD
+
 /* --- managed memory: it is where both sides reach it --- */
 
 EXPORT int cuMemPrefetchAsync_v2(uint64_t address, size_t bytes, abi_location location,
@@ -343,3 +411,61 @@ PER_THREAD(cuMemcpy, _ptds);
 PER_THREAD(cuMemcpyAsync, _ptsz);
 PER_THREAD(cuMemAllocAsync, _ptsz);
 PER_THREAD(cuMemFreeAsync, _ptsz);
+
+PER_THREAD(cuMemPrefetchAsync, _ptsz);
+PER_THREAD(cuMemPrefetchAsync_v2, _ptsz);
+PER_THREAD(cuMemcpy2DAsync_v2, _ptsz);
+PER_THREAD(cuMemcpy2DUnaligned_v2, _ptds);
+PER_THREAD(cuMemcpy2D_v2, _ptds);
+PER_THREAD(cuMemcpy3DAsync_v2, _ptsz);
+PER_THREAD(cuMemcpy3D_v2, _ptds);
+PER_THREAD(cuMemcpyPeerAsync, _ptsz);
+PER_THREAD(cuMemcpyPeer, _ptds);
+PER_THREAD(cuMemsetD16Async, _ptsz);
+PER_THREAD(cuMemsetD16_v2, _ptds);
+PER_THREAD(cuMemsetD2D16Async, _ptsz);
+PER_THREAD(cuMemsetD2D16_v2, _ptds);
+PER_THREAD(cuMemsetD2D32Async, _ptsz);
+PER_THREAD(cuMemsetD2D32_v2, _ptds);
+PER_THREAD(cuMemsetD2D8Async, _ptsz);
+PER_THREAD(cuMemsetD2D8_v2, _ptds);
+PER_THREAD(cuMemsetD32Async, _ptsz);
+PER_THREAD(cuMemsetD32_v2, _ptds);
+PER_THREAD(cuMemsetD8Async, _ptsz);
+PER_THREAD(cuMemsetD8_v2, _ptds);
+PER_THREAD(cuStreamAttachMemAsync, _ptsz);
+PER_THREAD(cuStreamWaitValue32, _ptsz);
+PER_THREAD(cuStreamWaitValue32_v2, _ptsz);
+PER_THREAD(cuStreamWaitValue64, _ptsz);
+PER_THREAD(cuStreamWaitValue64_v2, _ptsz);
+PER_THREAD(cuStreamWriteValue32, _ptsz);
+PER_THREAD(cuStreamWriteValue32_v2, _ptsz);
+PER_THREAD(cuStreamWriteValue64, _ptsz);
+PER_THREAD(cuStreamWriteValue64_v2, _ptsz);
+
+/* Programs that look names up by themselves may take the first ones. */
+FIRST_NAME(cuMemAlloc);
+FIRST_NAME(cuMemAllocHost);
+FIRST_NAME(cuMemAllocPitch);
+FIRST_NAME(cuMemFree);
+FIRST_NAME(cuMemGetAddressRange);
+FIRST_NAME(cuMemGetInfo);
+FIRST_NAME(cuMemHostGetDevicePointer);
+FIRST_NAME(cuMemHostRegister);
+FIRST_NAME(cuMemcpy2D);
+FIRST_NAME(cuMemcpy2DAsync);
+FIRST_NAME(cuMemcpy2DUnaligned);
+FIRST_NAME(cuMemcpy3D);
+FIRST_NAME(cuMemcpy3DAsync);
+FIRST_NAME(cuMemcpyDtoD);
+FIRST_NAME(cuMemcpyDtoDAsync);
+FIRST_NAME(cuMemcpyDtoH);
+FIRST_NAME(cuMemcpyDtoHAsync);
+FIRST_NAME(cuMemcpyHtoD);
+FIRST_NAME(cuMemcpyHtoDAsync);
+FIRST_NAME(cuMemsetD16);
+FIRST_NAME(cuMemsetD2D16);
+FIRST_NAME(cuMemsetD2D32);
+FIRST_NAME(cuMemsetD2D8);
+FIRST_NAME(cuMemsetD32);
+FIRST_NAME(cuMemsetD8);

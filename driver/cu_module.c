@@ -276,7 +276,10 @@ enum {
   ATTRIBUTE_BINARY_VERSION = 6,
   ATTRIBUTE_MAX_DYNAMIC = 8,
   ATTRIBUTE_CARVEOUT = 9,
+  ATTRIBUTE_CLUSTER_WIDTH = 11,
+  ATTRIBUTE_CLUSTER_DEPTH = 13,
   ATTRIBUTE_NON_PORTABLE = 14,
+  ATTRIBUTE_SCHEDULING = 15,
   ATTRIBUTE_COUNT = 16
 };
 
@@ -329,8 +332,12 @@ EXPORT int cuFuncSetAttribute(void *function, int attribute, int value) {
     case ATTRIBUTE_NON_PORTABLE:
       f->non_portable_cluster = value != 0;
       return DRIVER_OK;
+    case ATTRIBUTE_SCHEDULING: /* a preference that changes no result */
+      return DRIVER_OK;
     default:
-      return DRIVER_INVALID_VALUE;
+      return attribute >= ATTRIBUTE_CLUSTER_WIDTH && attribute <= ATTRIBUTE_CLUSTER_DEPTH
+                 ? DRIVER_NOT_SUPPORTED
+                 : DRIVER_INVALID_VALUE;
   }
 }
 EXPORT int cuKernelGetAttribute(int *value, int attribute, void *kernel, int ordinal) {
@@ -384,8 +391,7 @@ EXPORT int cuFuncLoad(void *function) {
 
 /* --- launches --- */
 
-/* `extra`: pairs of a marker and a pointer (CU_LAUNCH_PARAM_*). */
-static bool read_extra(void **extra, const void **buffer, size_t *bytes) {
+bool cu_read_extra(void **extra, const void **buffer, size_t *bytes) {
   for (; extra && extra[0]; extra += 2) {
     if ((uintptr_t)extra[0] == 1)
       *buffer = extra[1];
@@ -406,7 +412,7 @@ static int launch(driver_device *d, void *function, const uint32_t grid[3], cons
   const void *buffer = NULL;
   size_t bytes = 0;
   DRIVER_TRY(cu_done(driver_function_of(d, function, &f)));
-  if (!read_extra(extra, &buffer, &bytes) || (params && buffer)) return DRIVER_INVALID_VALUE;
+  if (!cu_read_extra(extra, &buffer, &bytes) || (params && buffer)) return DRIVER_INVALID_VALUE;
   DRIVER_TRY(cu_done(driver_launch_make(d, f, grid, block, shared_bytes, options,
                                         params || buffer || f->fn->param_bytes ? params : none,
                                         buffer, bytes, &op.launch)));
@@ -484,3 +490,21 @@ EXPORT int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *functio
   return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, function, dynamic_of, dynamic_bytes,
                                                    limit, 0);
 }
+EXPORT int cuOccupancyMaxActiveClusters(int *clusters, void *function,
+                                        const abi_cu_launch_config *c) {
+  CU_CALL;
+  FUNCTION(f, function);
+  if (!clusters || !c) return DRIVER_INVALID_VALUE;
+  driver_launch_options options = driver_launch_attributes(c->attributes, c->attribute_count);
+  const uint32_t *size = options.cluster;
+  *clusters =
+      driver_cluster_occupancy(device, f, size[0] ? size[0] * size[1] * size[2] : 1,
+                               (int)(c->block[0] * c->block[1] * c->block[2]), c->dynamic_bytes);
+  return DRIVER_OK;
+}
+
+/* Programs that look names up by themselves may take the first ones. */
+FIRST_NAME(cuLinkAddData);
+FIRST_NAME(cuLinkAddFile);
+FIRST_NAME(cuLinkCreate);
+FIRST_NAME(cuModuleGetGlobal);

@@ -169,6 +169,13 @@ EXPORT int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long lo
   if (!out || !g) return DRIVER_INVALID_VALUE;
   return driver_exec_create(g, (driver_exec **)out);
 }
+EXPORT int cuGraphInstantiate_v2(void **out, void *graph, void **error_node, char *log,
+                                 size_t log_bytes) {
+  if (error_node) *error_node = NULL;
+  if (log && log_bytes) *log = 0;
+  return cuGraphInstantiateWithFlags(out, graph, 0);
+}
+FIRST_NAME(cuGraphInstantiate);
 EXPORT int cuGraphLaunch(void *exec, void *stream) {
   CU_CALL;
   STREAM(s);
@@ -192,6 +199,10 @@ EXPORT int cuGraphDestroy(void *graph) {
   driver_graph_destroy(g);
   return DRIVER_OK;
 }
+EXPORT int cuProfilerInitialize(const char *config, const char *output, int mode) {
+  (void)config, (void)output, (void)mode;
+  return DRIVER_OK;
+}
 EXPORT int cuProfilerStart(void) {
   return DRIVER_OK;
 }
@@ -209,3 +220,13 @@ PER_THREAD(cuStreamBeginCapture_v2, _ptsz);
 PER_THREAD(cuStreamEndCapture, _ptsz);
 PER_THREAD(cuStreamIsCapturing, _ptsz);
 PER_THREAD(cuGraphLaunch, _ptsz);
+
+PER_THREAD(cuStreamAddCallback, _ptsz);
+PER_THREAD(cuStreamGetCtx, _ptsz);
+PER_THREAD(cuStreamGetFlags, _ptsz);
+PER_THREAD(cuStreamGetId, _ptsz);
+PER_THREAD(cuStreamGetPriority, _ptsz);
+
+/* Programs that look names up by themselves may take the first ones. */
+FIRST_NAME(cuEventDestroy);
+FIRST_NAME(cuStreamDestroy);

@@ -7,6 +7,9 @@
 /* Keeps an error for cudaGetLastError (NOT_READY is no error) and returns it. */
 int cudart_done(int error);
 
+/* The calling thread's last error. */
+int *cudart_last(void);
+
 /* Takes the lock; after a fault every call returns its code. */
 #define RUNTIME_CALL \
   DRIVER_CALL; \

@@ -14,6 +14,10 @@ int cudart_done(int error) {
   return error;
 }
 
+int *cudart_last(void) {
+  return &last_error;
+}
+
 EXPORT int cudaGetLastError(void) {
   DRIVER_CALL;
   int fault = driver_fault(device), error = fault ? fault : last_error;

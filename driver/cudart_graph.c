@@ -51,13 +51,7 @@ EXPORT int cudaGraphNodeFindInClone(void **out, void *node, void *clone) {
 
 static int add(void **out, void *graph, void *const *needs, size_t need_count,
                driver_operation *op) {
-  driver_graph *g = graph_of(graph);
-  if (!out || !g || (need_count && !needs)) return cudart_done(DRIVER_INVALID_VALUE);
-  for (size_t i = 0; i < need_count; i++)
-    if (!node_of(needs[i]) || node_of(needs[i])->graph != g)
-      return cudart_done(DRIVER_INVALID_VALUE);
-  *out = driver_graph_add(g, (driver_node *const *)needs, need_count, op);
-  return DRIVER_OK;
+  return cudart_done(driver_node_add(out, graph, needs, need_count, op));
 }
 
 EXPORT int cudaGraphAddEmptyNode(void **out, void *graph, void *const *needs, size_t need_count) {
@@ -75,8 +69,10 @@ static int kernel_operation(driver_device *d, const abi_kernel_node *p, driver_o
   static void *const none[1];
   *op = (driver_operation){.kind = DRIVER_LAUNCH};
   DRIVER_TRY(driver_function_of(d, p->function, &f));
-  return driver_launch_make(d, f, grid, block, p->dynamic_bytes, NULL, p->params ? p->params : none,
-                            NULL, 0, &op->launch);
+  DRIVER_TRY(driver_launch_make(d, f, grid, block, p->dynamic_bytes, NULL,
+                                p->params ? p->params : none, NULL, 0, &op->launch));
+  op->launch.handle = p->function;
+  return DRIVER_OK;
 }
 static uint64_t start_of(const abi_pitched *p, const abi_pos *pos) {
   return ADDRESS(p->ptr) + pos->z * p->pitch * p->ysize + pos->y * p->pitch + pos->x;
@@ -325,14 +321,7 @@ EXPORT int cudaGraphNodeGetType(void *node, int *type) {
 /* --- changing nodes --- */
 
 static int replace(driver_node *n, int error, driver_operation *op) {
-  if (!error && (!n || n->op.kind != op->kind)) {
-    driver_operation_clear(op);
-    error = DRIVER_INVALID_VALUE;
-  }
-  if (error) return cudart_done(error);
-  driver_operation_clear(&n->op);
-  n->op = *op;
-  return DRIVER_OK;
+  return cudart_done(error ? error : driver_node_replace(n, op));
 }
 static driver_node *in_exec(void *exec, void *node) {
   driver_exec *e = exec_of(exec);

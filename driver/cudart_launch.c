@@ -176,7 +176,7 @@ EXPORT int cudaFuncGetAttributes(abi_func_attributes *out, const void *function)
 }
 
 EXPORT int cudaFuncSetAttribute(const void *function, int attribute, int value) {
-  enum { MAX_DYNAMIC = 8, CARVEOUT = 9, NON_PORTABLE = 13 };
+  enum { MAX_DYNAMIC = 8, CARVEOUT = 9, NON_PORTABLE = 14, SCHEDULING = 15 };
   RUNTIME_CALL;
   driver_function *f;
   int error = driver_function_of(device, function, &f);
@@ -193,6 +193,12 @@ EXPORT int cudaFuncSetAttribute(const void *function, int attribute, int value) 
     case NON_PORTABLE:
       f->non_portable_cluster = value != 0;
       return DRIVER_OK;
+    case SCHEDULING: /* a preference that changes no result */
+      return DRIVER_OK;
+    case 11: /* clusters that a launch must have */
+    case 12:
+    case 13:
+      return cudart_done(DRIVER_NOT_SUPPORTED);
     default:
       return cudart_done(DRIVER_INVALID_VALUE);
   }
@@ -247,8 +253,23 @@ EXPORT int cudaOccupancyMaxPotentialClusterSize(int *size, const void *function,
   driver_function *f;
   (void)config;
   if (!size) return cudart_done(DRIVER_INVALID_VALUE);
-  *size = device->arch->arch >= 90 ? 8 : 1;
-  return cudart_done(driver_function_of(device, function, &f));
+  int error = driver_function_of(device, function, &f);
+  if (!error) *size = driver_cluster_most(device, f);
+  return cudart_done(error);
+}
+EXPORT int cudaOccupancyMaxActiveClusters(int *clusters, const void *function,
+                                          const abi_launch_config *c) {
+  RUNTIME_CALL;
+  driver_function *f;
+  if (!clusters || !c) return cudart_done(DRIVER_INVALID_VALUE);
+  int error = driver_function_of(device, function, &f);
+  if (error) return cudart_done(error);
+  driver_launch_options options = driver_launch_attributes(c->attributes, c->attribute_count);
+  uint32_t *size = options.cluster;
+  *clusters =
+      driver_cluster_occupancy(device, f, size[0] ? size[0] * size[1] * size[2] : 1,
+                               (int)(c->block.x * c->block.y * c->block.z), c->dynamic_bytes);
+  return DRIVER_OK;
 }
 
 /* --- libraries --- */

@@ -186,6 +186,22 @@ EXPORT int cudaStreamBeginCapture(void *stream, int mode) {
   if (mode < 0 || mode > 2) return cudart_done(DRIVER_INVALID_VALUE);
   return cudart_done(driver_capture_begin(s, NULL));
 }
+EXPORT int cudaStreamBeginCaptureToGraph(void *stream, void *graph, void *const *needs,
+                                         const void *edges, size_t need_count, int mode) {
+  RUNTIME_CALL;
+  (void)edges;
+  STREAM(s);
+  driver_graph *g = driver_handle_get(graph, DRIVER_KIND_GRAPH);
+  if (!g || mode < 0 || mode > 2 || (need_count && !needs))
+    return cudart_done(DRIVER_INVALID_VALUE);
+  for (size_t i = 0; i < need_count; i++) {
+    const driver_node *n = driver_handle_get(needs[i], DRIVER_KIND_NODE);
+    if (!n || n->graph != g) return cudart_done(DRIVER_INVALID_VALUE);
+  }
+  int error = driver_capture_begin(s, g);
+  if (!error) driver_capture_after(s, (driver_node *const *)needs, need_count);
+  return cudart_done(error);
+}
 EXPORT int cudaStreamEndCapture(void *stream, void **graph) {
   RUNTIME_CALL;
   STREAM(s);
@@ -232,6 +248,7 @@ PER_THREAD(cudaEventRecord, _ptsz);
 PER_THREAD(cudaEventRecordWithFlags, _ptsz);
 PER_THREAD(cudaStreamWaitEvent, _ptsz);
 PER_THREAD(cudaStreamBeginCapture, _ptsz);
+PER_THREAD(cudaStreamBeginCaptureToGraph, _ptsz);
 PER_THREAD(cudaStreamEndCapture, _ptsz);
 PER_THREAD(cudaStreamIsCapturing, _ptsz);
 PER_THREAD(cudaStreamGetCaptureInfo, _ptsz);

@@ -163,6 +163,11 @@ int driver_function_max_threads(const driver_function *f);
 /* Blocks of `threads` that fit on a multiprocessor at a time. */
 int driver_occupancy(const driver_device *d, const driver_function *f, int threads,
                      size_t dynamic_bytes);
+/* Clusters of `blocks` such blocks that fit on the device at a time. */
+int driver_cluster_occupancy(const driver_device *d, const driver_function *f, unsigned blocks,
+                             int threads, size_t dynamic_bytes);
+/* Blocks of the largest cluster that `f` may have. */
+int driver_cluster_most(const driver_device *d, const driver_function *f);
 
 /* The program of a PTX text in the readings of `bits`, unfinished; NULL with `diag` where it
  * does not decode. */
@@ -219,7 +224,8 @@ typedef struct driver_launch {
   uint32_t cluster[3];
   uint64_t shared_bytes;
   bool cooperative;
-  uint8_t *params; /* fn->param_bytes, malloc */
+  const void *handle; /* what the program named the function by */
+  uint8_t *params;    /* fn->param_bytes, malloc */
 } driver_launch;
 typedef struct driver_launch_options {
   bool cooperative;
@@ -287,6 +293,7 @@ typedef struct driver_node {
   struct driver_node **needs;
   size_t need_count, need_capacity;
   struct driver_node *copy; /* while a graph is cloned; in a clone: the original */
+  void **param_list;        /* of its parameters, once somebody has asked for them */
   uint32_t order;           /* while it is sorted */
   bool disabled;
 } driver_node;
@@ -342,6 +349,13 @@ driver_graph *driver_graph_clone(driver_graph *g);
 /* Appends a node that runs after `needs`; takes what `op` owns. */
 driver_node *driver_graph_add(driver_graph *g, driver_node *const *needs, size_t need_count,
                               driver_operation *op);
+/* The same by the handles that a program gives, checked. */
+int driver_node_add(void **out, const void *graph, void *const *needs, size_t need_count,
+                    driver_operation *op);
+/* Where the node keeps each parameter of its launch; the node's until it is destroyed. */
+void **driver_node_params(driver_node *n);
+/* Gives a node another operation of its kind; takes what `op` owns. */
+int driver_node_replace(driver_node *n, driver_operation *op);
 void driver_graph_remove(driver_graph *g, driver_node *node);
 int driver_node_need(driver_node *node, driver_node *needed);
 /* A copy that can be run. INVALID_VALUE: the nodes wait for each other. */
@@ -353,6 +367,8 @@ driver_node *driver_exec_node(driver_exec *e, const driver_node *original);
 /* Takes the operations of `g`, if it has the shape that the exec was made from. */
 int driver_exec_update(driver_exec *e, driver_graph *g);
 int driver_capture_begin(driver_stream *s, driver_graph *into);
+/* What is captured next runs after `nodes` of the graph. */
+void driver_capture_after(driver_stream *s, driver_node *const *nodes, size_t count);
 int driver_capture_end(driver_stream *s, driver_graph **out);
 
 /* --- what host programs register (registry.c) --- */

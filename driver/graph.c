@@ -22,6 +22,7 @@ driver_graph *driver_graph_create(void) {
 static void destroy_node(driver_node *n) {
   driver_handle_drop(n);
   driver_operation_clear(&n->op);
+  free(n->param_list);
   free(n->needs);
   free(n);
 }
@@ -55,6 +56,40 @@ driver_node *driver_graph_add(driver_graph *g, driver_node *const *needs, size_t
   driver_handle_put(n, DRIVER_KIND_NODE, n);
   for (size_t i = 0; i < need_count; i++) driver_node_need(n, needs[i]);
   return n;
+}
+
+int driver_node_add(void **out, const void *graph, void *const *needs, size_t need_count,
+                    driver_operation *op) {
+  driver_graph *g = driver_handle_get(graph, DRIVER_KIND_GRAPH);
+  bool ok = out && g && (!need_count || needs);
+  for (size_t i = 0; ok && i < need_count; i++) {
+    const driver_node *n = driver_handle_get(needs[i], DRIVER_KIND_NODE);
+    ok = n && n->graph == g;
+  }
+  if (ok)
+    *out = driver_graph_add(g, (driver_node *const *)needs, need_count, op);
+  else
+    driver_operation_clear(op);
+  return ok ? DRIVER_OK : DRIVER_INVALID_VALUE;
+}
+
+void **driver_node_params(driver_node *n) {
+  const plumb_function *fn = n->op.launch.function->fn;
+  n->param_list = realloc(n->param_list, (fn->param_count + 1) * sizeof *n->param_list);
+  if (!n->param_list) abort();
+  for (size_t i = 0; i < fn->param_count; i++)
+    n->param_list[i] = n->op.launch.params + fn->params[i].offset;
+  return n->param_list;
+}
+
+int driver_node_replace(driver_node *n, driver_operation *op) {
+  if (!n || n->op.kind != op->kind) {
+    driver_operation_clear(op);
+    return DRIVER_INVALID_VALUE;
+  }
+  driver_operation_clear(&n->op);
+  n->op = *op;
+  return DRIVER_OK;
 }
 
 void driver_graph_remove(driver_graph *g, driver_node *node) {

@@ -27,6 +27,23 @@ static int check_configuration(const driver_device *d, const driver_function *f,
   return DRIVER_OK;
 }
 
+/* CUDA C++ programming guide, 5.2.1: the grid is made of whole clusters, which are those that the
+ * kernel was compiled for and no larger than it may have. */
+static int check_cluster(const driver_device *d, const driver_function *f, const uint32_t grid[3],
+                         const uint32_t given[3]) {
+  const uint32_t *required = f->fn->required_cluster;
+  const uint32_t *size = given[0] ? given : required;
+  uint64_t blocks = 1;
+  if (!size[0]) return DRIVER_OK;
+  for (int i = 0; i < 3; i++) {
+    if (required[0] && given[0] && required[i] != given[i]) return DRIVER_INVALID_CLUSTER;
+    if (!size[i] || grid[i] % size[i]) return DRIVER_INVALID_CLUSTER;
+    blocks *= size[i];
+  }
+  return blocks > (uint64_t)driver_cluster_most(d, f) && blocks > 1 ? DRIVER_INVALID_CLUSTER
+                                                                    : DRIVER_OK;
+}
+
 int driver_launch_make(driver_device *d, driver_function *f, const uint32_t grid[3],
                        const uint32_t block[3], uint64_t shared_bytes,
                        const driver_launch_options *options, void *const *params,
@@ -45,9 +62,8 @@ int driver_launch_make(driver_device *d, driver_function *f, const uint32_t grid
   if (options) {
     out->cooperative = options->cooperative;
     memcpy(out->cluster, options->cluster, sizeof out->cluster);
-    for (int i = 0; i < 3; i++)
-      if (out->cluster[i] && grid[i] % out->cluster[i]) return DRIVER_INVALID_CLUSTER;
   }
+  DRIVER_TRY(check_cluster(d, f, grid, out->cluster));
   memcpy(out->grid, grid, sizeof out->grid);
   memcpy(out->block, block, sizeof out->block);
   out->params = calloc(1, fn->param_bytes + 1u);

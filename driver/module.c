@@ -62,6 +62,19 @@ int driver_occupancy(const driver_device *d, const driver_function *f, int threa
   return blocks;
 }
 
+/* 8 blocks, which every device can schedule, or 16 where the program asked for it (CUDA C++
+ * programming guide, 5.2.1). */
+int driver_cluster_most(const driver_device *d, const driver_function *f) {
+  return d->arch->arch < 90 ? 1 : f->non_portable_cluster ? 16 : 8;
+}
+
+int driver_cluster_occupancy(const driver_device *d, const driver_function *f, unsigned blocks,
+                             int threads, size_t dynamic_bytes) {
+  if (!blocks || blocks > (unsigned)driver_cluster_most(d, f)) return 0;
+  int resident = driver_occupancy(d, f, threads, dynamic_bytes) * d->arch->multiprocessors;
+  return resident / (int)blocks;
+}
+
 /* --- loading --- */
 
 /* Where the text's `.target sm_N` goes on after "sm_"; NULL without one. */

@@ -126,6 +126,10 @@ int driver_capture_begin(driver_stream *s, driver_graph *into) {
   return DRIVER_OK;
 }
 
+void driver_capture_after(driver_stream *s, driver_node *const *nodes, size_t count) {
+  set_last(s, nodes, count);
+}
+
 typedef struct joined {
   const driver_graph *graph;
   const driver_stream *origin;

@@ -257,6 +257,12 @@ static unsigned how(const plumb_inst *inst, bool write) {
          (inst->flags & strong ? (unsigned)PLUMB_TOUCH_STRONG : 0u);
 }
 
+/* The same for races, where a guess counts as strong. */
+static unsigned how_for_races(const plumb_block_run *br, const plumb_access *a, bool write) {
+  const uint8_t facts = br->machine->inst_facts[a->s->frame->pc_base + a->s->pc];
+  return how(a->inst, write) | (facts & PLUMB_INST_GUESSES ? (unsigned)PLUMB_TOUCH_STRONG : 0u);
+}
+
 static void publish(plumb_block_run *br, const plumb_access *a, bool write) {
   for (uint32_t i = 0; i < a->on->count; i++)
     plumb_race_strong(br, a->list[i], a->view.window, a->view.base + br->offsets[i], a->inst->flags,
@@ -300,7 +306,9 @@ static bool check_races(plumb_block_run *br, const plumb_access *a, bool write) 
   unsigned touch = how(a->inst, write);
   note_poll(a);
   if (!br->race || a->view.read_only) return true;
-  bool strong = touch & PLUMB_TOUCH_STRONG, ordering = strong && br->grid->fences;
+  bool ordering = touch & PLUMB_TOUCH_STRONG && br->grid->fences;
+  touch = how_for_races(br, a, write);
+  bool strong = touch & PLUMB_TOUCH_STRONG;
   if (a->by_rows && !strong &&
       plumb_race_touch_rows(br, a->s, a->on->lo, a->view.window, a->view.base, &a->rows,
                             a->size_bytes, write))
@@ -337,7 +345,7 @@ static bool lane_access(plumb_block_run *br, plumb_access *a, uint32_t lane, boo
     uint16_t one = (uint16_t)lane;
     if (br->race && !(place.allocation && place.allocation->read_only) &&
         !plumb_race_touch(br, a->s, &one, 1, place.window, address, &zero, a->size_bytes,
-                          how(a->inst, write)))
+                          how_for_races(br, a, write)))
       return false;
     if (br->race && br->grid->fences && (how(a->inst, write) & PLUMB_TOUCH_STRONG))
       plumb_race_strong(br, lane, place.window, address, a->inst->flags, !write, write);

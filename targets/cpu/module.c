@@ -89,11 +89,13 @@ static void find_facts(plumb_machine *m, const plumb_program *p) {
   for (size_t i = 0; i < p->function_count; i++) {
     const plumb_function *f = p->functions[i];
     bool *used = used_registers(f);
+    uint8_t *facts = m->inst_facts + at;
     for (size_t k = 0; k < f->inst_count; k++)
       m->inst_facts[at++] =
           (uint8_t)(plumb_inst_facts_of(&f->insts[k], has_used_result(f, &f->insts[k], used)) |
                     (plumb_awaits_time(f, (uint32_t)k) ? PLUMB_INST_AWAITS_TIME : 0));
     free(used);
+    plumb_find_guesses(p, f, facts);
   }
 }
 

@@ -79,6 +79,14 @@ SIZE(abi_cu_launch_config, CUlaunchConfig);
 FIELD(abi_cu_launch_config, stream, CUlaunchConfig, hStream);
 FIELD(abi_cu_launch_config, attribute_count, CUlaunchConfig, numAttrs);
 
+typedef struct cudaGraphNodeParams graph_node;
+SIZE(abi_graph_node, graph_node);
+FIELD(abi_graph_node, u.kernel.params, graph_node, kernel.kernelParams);
+FIELD(abi_graph_node, u.copy.params.extent, graph_node, memcpy.copyParams.extent);
+FIELD(abi_graph_node, u.fill.height, graph_node, memset.height);
+FIELD(abi_graph_node, u.host.user, graph_node, host.userData);
+FIELD(abi_graph_node, u.alloc.address, graph_node, alloc.dptr);
+FIELD(abi_graph_node, u.handle, graph_node, eventRecord.event);
 typedef struct cudaKernelNodeParams kernel_node;
 SIZE(abi_kernel_node, kernel_node);
 FIELD(abi_kernel_node, params, kernel_node, kernelParams);

@@ -64,6 +64,91 @@ static int launch(void *function, unsigned threads, uint64_t address, unsigned n
   return error ? error : CALL((void *), cuStreamSynchronize, NULL);
 }
 
+/* A graph of the four kinds of nodes that the driver lays out in its own way. */
+static void add_one(void *user) {
+  ++*(int *)user;
+}
+static void check_graph(void *function, uint64_t address) {
+  void *graph, *fill, *kernel, *copy, *host, *exec;
+  unsigned n = 4, got[4] = {0}, called = 0;
+  void *params[] = {&address, &n};
+  size_t count = 0;
+  typedef void *const *needs;
+  OK((void **, unsigned), cuGraphCreate, &graph, 0);
+  abi_memset f = {(void *)(uintptr_t)address, 0, 5, 4, 4, 1};
+  OK((void **, void *, needs, size_t, abi_memset *, void *), cuGraphAddMemsetNode, &fill, graph,
+     NULL, 0, &f, NULL);
+  abi_cu_kernel_node k = {.function = function,
+                          .grid = {1, 1, 1},
+                          .block = {4, 1, 1},
+                          .params = params},
+                     asked;
+  OK((void **, void *, needs, size_t, abi_cu_kernel_node *), cuGraphAddKernelNode_v2, &kernel,
+     graph, &fill, 1, &k);
+  abi_cu_memcpy3d c = {.src_type = 2,
+                       .src_device = address,
+                       .dst_type = 1,
+                       .dst_host = got,
+                       .width = sizeof got,
+                       .height = 1,
+                       .depth = 1};
+  OK((void **, void *, needs, size_t, abi_cu_memcpy3d *, void *), cuGraphAddMemcpyNode, &copy,
+     graph, &kernel, 1, &c, NULL);
+  abi_host_node h = {add_one, &called};
+  OK((void **, void *, needs, size_t, abi_host_node *), cuGraphAddHostNode, &host, graph, &copy, 1,
+     &h);
+  FAILS(1, (void **, void *, needs, size_t, abi_host_node *), cuGraphAddHostNode, &host, graph,
+        &graph, 1, &h);
+  OK((void *, void **, size_t *), cuGraphGetNodes, graph, NULL, &count);
+  OK((void *, abi_cu_kernel_node *), cuGraphKernelNodeGetParams_v2, kernel, &asked);
+  CHECK(count == 4 && asked.function == function && asked.block[0] == 4 &&
+            *(unsigned *)asked.params[1] == 4,
+        "%zu nodes, %u threads", count, asked.block[0]);
+  OK((void **, void *, unsigned long long), cuGraphInstantiateWithFlags, &exec, graph, 0);
+  OK((void *, void *), cuGraphLaunch, exec, NULL);
+  CHECK(got[3] == 50 && called == 1, "%u, %u calls", got[3], called);
+  OK((void *), cuGraphExecDestroy, exec);
+  OK((void *), cuGraphDestroy, graph);
+}
+
+static void check_words(uint64_t address) {
+  uint32_t value = 0;
+  OK((void *, uint64_t, uint32_t, unsigned), cuStreamWriteValue32_v2, NULL, address, 0xfffffff0u,
+     0);
+  OK((void *, uint64_t, size_t), cuMemcpyDtoH, &value, address, sizeof value);
+  CHECK(value == 0xfffffff0u, "%x", value);
+  const struct {
+    uint32_t wanted;
+    unsigned how; /* at least, equal, and, nor */
+    int error;
+  } waits[] = {{0xffffff00u, 0, 0},   {0xfffffff1u, 0, 801}, {8, 0, 801},  {0xfffffff0u, 1, 0},
+               {0xfffffff1u, 1, 801}, {0x10, 2, 0},          {15, 2, 801}, {14, 3, 0},
+               {15, 3, 801}};
+  for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+    FAILS(waits[i].error, (void *, uint64_t, uint32_t, unsigned), cuStreamWaitValue32_v2, NULL,
+          address, waits[i].wanted, waits[i].how);
+}
+
+static void check_tensor_map(void) {
+  _Alignas(128) unsigned char map[128], other[128];
+  uint64_t dims[] = {64, 32}, strides[] = {256};
+  uint32_t box[] = {16, 8}, steps[] = {1, 1};
+#define TILED \
+  (void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *, \
+   const uint32_t *, int, int, int, int)
+  void *address = (void *)0x7f0000001000, *moved = (void *)0x7f0000002000;
+  OK(TILED, cuTensorMapEncodeTiled, map, 2, 2, address, dims, strides, box, steps, 0, 0, 0, 0);
+  OK(TILED, cuTensorMapEncodeTiled, other, 2, 2, moved, dims, strides, box, steps, 0, 0, 0, 0);
+  CHECK(memcmp(map, other, sizeof map) != 0, "maps of two tensors are one");
+  OK((void *, void *), cuTensorMapReplaceAddress, map, moved);
+  CHECK(memcmp(map, other, sizeof map) == 0, "the address is not the only difference");
+  strides[0] = 250; /* a multiple of 16 */
+  FAILS(1, TILED, cuTensorMapEncodeTiled, map, 2, 2, address, dims, strides, box, steps, 0, 0, 0,
+        0);
+  FAILS(1, TILED, cuTensorMapEncodeTiled, map, 2, 6, address, dims, strides, box, steps, 0, 0, 0,
+        0);
+}
+
 static void check_module(void) {
   void *context, *module, *function, *found;
   uint64_t address, scale;
@@ -102,6 +187,9 @@ static void check_module(void) {
   FAILS(1, (void *, uint64_t, size_t), cuMemcpyDtoH_v2, got, address, sizeof values + 1);
   FAILS(400, (void *, int), cuFuncSetCacheConfig, &packed, 0);
   CHECK(launch(function, 2048, address, 8) == 1, "2048 threads");
+
+  check_graph(function, address);
+  check_words(address);
 
   /* A fault stays with its context; a fresh one is free of it. */
   CHECK(launch(function, 9, address, 9) == 700, "past the end");
@@ -205,6 +293,12 @@ static void check_entry_points(void) {
   CHECK(!found && status == 1, "cuNothing");
 }
 
+/* What is not there says so. */
+static void check_unsupported(void) {
+  FAILS(801, (void **, const void *), cuArrayCreate_v2, NULL, NULL);
+  FAILS(801, (void *, const void *), cuTexObjectCreate, NULL, NULL);
+}
+
 int main(int argc, char **argv) {
   setenv("PLUMB_ARCH", "sm_80", 1);
   library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -217,6 +311,8 @@ int main(int argc, char **argv) {
   check_bad_images();
   check_windows();
   check_entry_points();
+  check_tensor_map();
+  check_unsupported();
   check_ptx_run();
   return check_finish();
 }

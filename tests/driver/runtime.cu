@@ -195,6 +195,43 @@ static void copies() {
   OK(cudaFree(rows));
 }
 
+// Clocks go on from launch to launch, and a wait of ten seconds is short.
+__global__ void wait_long(unsigned long long *out) {
+  long long start = clock64();
+  while (clock64() - start < 10000000000ll) {}
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(*out));
+}
+static void clocks() {
+  unsigned long long *x;
+  OK(cudaMallocManaged(&x, 16));
+  wait_long<<<1, 1>>>(x);
+  wait_long<<<1, 1>>>(x + 1);
+  OK(cudaDeviceSynchronize());
+  CHECK(x[0] >= 10000000000ull && x[1] - x[0] >= 10000000000ull);
+  OK(cudaFree(x));
+}
+
+// An atomic made of compare-and-swap: its first load is a guess, no race.
+__device__ void add_double(double *at, double value) {
+  unsigned long long *bits = (unsigned long long *)at, old = *bits, expected;
+  do {
+    expected = old;
+    old = atomicCAS(bits, expected, __double_as_longlong(value + __longlong_as_double(expected)));
+  } while (expected != old);
+}
+__global__ void add_doubles(double *at) {
+  add_double(at + 1, 0.5);
+}
+static void guesses() {
+  double *x;
+  OK(cudaMallocManaged(&x, 16));
+  x[1] = 0;
+  add_doubles<<<4, 64>>>(x);
+  OK(cudaDeviceSynchronize());
+  CHECK(x[1] == 128);
+  OK(cudaFree(x));
+}
+
 static void count(void *user) {
   ++*(int *)user;
 }
@@ -291,6 +328,32 @@ static void graphs() {
   OK(cudaGraphLaunch(exec, s));
   OK(cudaMemcpy(&got[0], x, 4, cudaMemcpyDeviceToHost));
   CHECK(got[0] == 8);
+  cudaKernelNodeParams asked;
+  OK(cudaGraphKernelNodeGetParams(second, &asked));
+  CHECK(asked.func == (void *)increment && *(int **)asked.kernelParams[0] == x &&
+        *(int *)asked.kernelParams[1] == 7);
+  cudaGraphNodeParams any = {};
+  cudaGraphNode_t third;
+  any.type = cudaGraphNodeTypeKernel;
+  any.kernel.func = (void *)increment;
+  any.kernel.gridDim = any.kernel.blockDim = dim3(1);
+  any.kernel.kernelParams = args;
+  OK(cudaGraphAddNode(&third, graph, &second, nullptr, 1, &any));
+  cudaGraphExec_t longer;
+  OK(cudaGraphInstantiate(&longer, graph, 0));
+  OK(cudaGraphLaunch(longer, s));
+  OK(cudaMemcpy(&got[0], x, 4, cudaMemcpyDeviceToHost));
+  CHECK(got[0] == 15);
+  any.type = cudaGraphNodeTypeConditional;
+  CHECK(cudaGraphAddNode(&third, graph, nullptr, nullptr, 0, &any) == cudaErrorNotSupported);
+  OK(cudaGraphDestroyNode(third));
+  cudaGraph_t captured;
+  OK(cudaGraphCreate(&captured, 0));
+  OK(cudaStreamBeginCaptureToGraph(s, captured, nullptr, nullptr, 0, cudaStreamCaptureModeGlobal));
+  increment<<<1, 1, 0, s>>>(x, 1);
+  OK(cudaStreamEndCapture(s, &captured));
+  OK(cudaGraphGetNodes(captured, nullptr, &nodes));
+  CHECK(nodes == 1);
   OK(cudaGraphAddDependencies(graph, &second, &first, nullptr, 1));
   cudaGraphExec_t cyclic;
   CHECK(cudaGraphInstantiate(&cyclic, graph, 0) != cudaSuccess);
@@ -331,6 +394,7 @@ static void launches() {
   OK(cudaFuncGetAttributes(&at, reverse));
   CHECK(at.maxThreadsPerBlock == 1024 && at.maxDynamicSharedSizeBytes == 64 << 10);
   CHECK(at.ptxVersion == 80 && at.binaryVersion == 90); /* CUB chooses by the former */
+  OK(cudaFuncSetAttribute(reverse, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
   int blocks = 0, grid, block;
   OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, reverse, 256, 0));
   OK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, reverse, 0, 0));
@@ -350,6 +414,8 @@ int main() {
   symbols();
   parameters();
   copies();
+  clocks();
+  guesses();
   streams();
   graphs();
   launches();

@@ -267,6 +267,22 @@ static const struct {
      "@!%p0 bra E; ld.shared.u32 %r3, [tile + 4]; bar.warp.sync -1;"
      " st.shared.u32 [tile], %r3;",
      "write by lane 1 and write of another value by lane 0"},
+    {"a guess that a compare-and-swap checks",
+     "ld.global.u32 %r3, [%rd1]; L: mov.u32 %r6, %r3; add.u32 %r4, %r6, 1;"
+     " atom.global.cas.b32 %r3, [%rd1], %r6, %r4; setp.ne.u32 %p1, %r3, %r6; @%p1 bra L;",
+     NULL},
+    {"a guess, the address a sum",
+     "ld.global.u32 %r3, [%rd1 + 8]; add.s64 %rd2, %rd1, 4; add.u32 %r4, %r3, 1;"
+     " atom.global.cas.b32 %r5, [%rd2 + 4], %r3, %r4;",
+     NULL},
+    {"a guess about another place",
+     "ld.global.u32 %r3, [%rd1 + 8]; red.global.add.u32 [%rd1 + 8], 1;"
+     " atom.global.cas.b32 %r5, [%rd1], %r3, 1;",
+     "write by lane 0 and read by"},
+    {"a guess beside a plain write",
+     "@%p1 st.global.u32 [%rd1], 5; ld.global.u32 %r3, [%rd1];"
+     " atom.global.cas.b32 %r5, [%rd1], %r3, 1;",
+     "read by lane 0 and write by lane 3"},
 };
 
 static void test_same_place(void) {
