@@ -66,11 +66,27 @@ bool plumb_alu_compare_float(const lanes *x) {
   return plumb_alu_compare_half(x, flush);
 }
 
-/* Chunks of doubles hold narrow operands: every narrow float is a double exactly. */
+/* Chunks of f32 or of doubles hold narrow operands: every narrow float is a double exactly,
+ * every half an f32. */
 enum { COMPARE_CHUNK = 128 };
+
+static bool compare_halves(const lanes *x, bool flush) {
+  plumb_dtype type = (plumb_dtype)x->inst->type2;
+  float wide[2][COMPARE_CHUNK];
+  for (size_t base = x->lo; base < x->hi; base += COMPARE_CHUNK) {
+    size_t length = x->hi - base < COMPARE_CHUNK ? x->hi - base : COMPARE_CHUNK;
+    for (int i = 0; i < 2; i++)
+      plumb_alu_widen_halves(type, flush, length, wide[i], (const uint16_t *)x->operands[i] + base);
+    lanes chunk = {x->inst, NULL, NULL, 0, length};
+    if (!compare_f32(&chunk, (uint8_t *)x->results[0] + base, wide[0], wide[1], false))
+      return false;
+  }
+  return true;
+}
 
 bool plumb_alu_compare_half(const lanes *x, bool flush) {
   plumb_dtype type = (plumb_dtype)x->inst->type2;
+  if (type == PLUMB_F16 || type == PLUMB_BF16) return compare_halves(x, flush);
   unsigned bytes = plumb_dtype_bytes(type);
   double wide[2][COMPARE_CHUNK];
   for (size_t base = x->lo; base < x->hi; base += COMPARE_CHUNK) {

@@ -115,12 +115,17 @@ static bool execute_extreme(const narrow *n, const lanes *x) {
   return true;
 }
 
-/* f16 and bf16 to nearest without flags, in vector loops: the same double rounded to odd. */
-#define HALF_LOOP(OF, TO, SUM) \
+/* --- f16 and bf16 to nearest without flags, in vector loops --- */
+
+/* Chunks, so that each loop is one that the vectoriser takes. */
+enum { CHUNK = 256 };
+
+/* Sums and products in f32 are rounded once more without harm: 24 bits are at least twice
+ * the 11 of f16 and two more (Figueroa, When is double rounding innocuous?, 1995). */
+#define HALF_LOOP(OF, TO, EXPRESSION) \
   LANES { \
-    double p = (double)OF(a[l]), q = (double)OF(b[l]), s = (double)OF(c[l]); \
-    (void)s; \
-    r[l] = TO(SUM); \
+    float p = OF(a[l]), q = OF(b[l]); \
+    r[l] = TO(EXPRESSION); \
   } \
   return true
 
@@ -128,27 +133,141 @@ static bool execute_extreme(const narrow *n, const lanes *x) {
   switch ((plumb_op)x->inst->op) { \
     case PLUMB_OP_REDUCE_ADD: \
     case PLUMB_OP_ADD: \
-      HALF_LOOP(OF, TO, f32_odd_sum(p, q)); \
+      HALF_LOOP(OF, TO, p + q); \
     case PLUMB_OP_SUB: \
-      HALF_LOOP(OF, TO, f32_odd_sum(p, -q)); \
-    case PLUMB_OP_REDUCE_MUL: \
-    case PLUMB_OP_MUL: \
-      HALF_LOOP(OF, TO, f32_odd(p * q, 0)); \
-    case PLUMB_OP_FMA: \
-      HALF_LOOP(OF, TO, f32_odd_sum(p * q, s)); \
+      HALF_LOOP(OF, TO, p - q); \
     default: \
-      return false; \
+      HALF_LOOP(OF, TO, p * q); \
   }
 
 PLUMB_CLONES
-static bool execute_fast(const lanes *x) {
+static bool sums_and_products(const lanes *x, uint16_t *r, const uint16_t *a, const uint16_t *b) {
   size_t lo = x->lo, hi = x->hi;
-  if (x->inst->operands < 2) return false;
-  uint16_t *r = x->results[0];
-  const uint16_t *a = x->operands[0], *b = x->operands[1];
-  const uint16_t *c = x->inst->op == PLUMB_OP_FMA ? x->operands[2] : a;
   if (x->inst->type == PLUMB_F16) HALF_OPERATIONS(f32_of_f16, f16_of_f32)
   HALF_OPERATIONS(f32_of_bf16, bf16_of_f32)
+}
+
+PLUMB_CLONES
+static void widen_f16(size_t hi, uint16_t least, float *r, const uint16_t *a) {
+  const size_t lo = 0;
+  LANES {
+    r[l] = f32_of_f16((a[l] & 0x7fff) < least ? a[l] & 0x8000 : a[l]);
+  }
+}
+
+PLUMB_CLONES
+static void widen_bf16(size_t hi, uint16_t least, float *r, const uint16_t *a) {
+  const size_t lo = 0;
+  LANES {
+    r[l] = f32_of_bf16((a[l] & 0x7fff) < least ? a[l] & 0x8000 : a[l]);
+  }
+}
+
+void plumb_alu_widen_halves(plumb_dtype type, bool flush, size_t count, float *r,
+                            const uint16_t *a) {
+  if (type == PLUMB_F16)
+    widen_f16(count, flush ? 0x0400 : 0, r, a);
+  else
+    widen_bf16(count, flush ? 0x0080 : 0, r, a);
+}
+
+/* The sum of an exact product and a third number, as double rounded to odd and as f32 rounded
+ * to odd: then the rounding to a half is as if of the exact sum (float_convert.h). */
+PLUMB_CLONES
+static void fma_chunk(plumb_dtype type, size_t hi, uint16_t *r, const uint16_t *const halves[3]) {
+  float v[3][CHUNK], *p = v[0], *q = v[1], *s = v[2];
+  double sum[CHUNK];
+  int64_t step[CHUNK];
+  const size_t lo = 0;
+  for (int i = 0; i < 3; i++) plumb_alu_widen_halves(type, false, hi, v[i], halves[i]);
+  LANES {
+    sum[l] = f64_odd_sum((double)p[l] * (double)q[l], (double)s[l]);
+  }
+  LANES {
+    p[l] = (float)sum[l];
+  }
+  LANES {
+    step[l] = f32_odd_step(sum[l], p[l]);
+  }
+  LANES {
+    p[l] = f32_stepped(p[l], step[l]);
+  }
+  if (type == PLUMB_BF16) {
+    LANES {
+      r[l] = bf16_of_f32(p[l]);
+    }
+    return;
+  }
+  LANES {
+    r[l] = f16_of_f32(p[l]);
+  }
+}
+
+static bool fmas(const lanes *x, uint16_t *r) {
+  const uint16_t *const *of = (const uint16_t *const *)x->operands;
+  for (size_t l = x->lo; l < x->hi; l += CHUNK) {
+    const uint16_t *halves[3] = {of[0] + l, of[1] + l, of[2] + l};
+    fma_chunk((plumb_dtype)x->inst->type, x->hi - l < CHUNK ? x->hi - l : CHUNK, r + l, halves);
+  }
+  return true;
+}
+
+/* Minimum and maximum by integers of the same order; -0 < +0. */
+#define EXTREME_LOOP(FIRST) \
+  LANES { \
+    uint16_t p = a[l] & kept, q = b[l] & kept; \
+    int16_t i = half_order(p), j = half_order(q); \
+    uint16_t v = (FIRST) ? p : q; \
+    v |= (uint16_t)((a[l] ^ b[l]) & sign); \
+    uint16_t of_p = drop ? (uint16_t)(q | ((a[l] ^ b[l]) & sign)) : PLUMB_HALF_NAN; \
+    uint16_t of_q = drop ? (uint16_t)(p | ((a[l] ^ b[l]) & sign)) : PLUMB_HALF_NAN; \
+    bool p_nan = (p & 0x7fff) > infinity, q_nan = (q & 0x7fff) > infinity; \
+    v = p_nan ? of_p : q_nan ? of_q : v; \
+    r[l] = (p_nan & q_nan) ? PLUMB_HALF_NAN : v; \
+  }
+
+static inline int16_t half_order(uint16_t half) {
+  return (int16_t)(half ^ ((int16_t)half >> 15 & 0x7fff));
+}
+
+/* kept: the bits of an operand that count; sign: those that are the operands' exclusive or. */
+PLUMB_CLONES
+static bool extremes(const lanes *x, uint16_t *r, const uint16_t *a, const uint16_t *b) {
+  size_t lo = x->lo, hi = x->hi;
+  uint16_t kept = (x->inst->flags & PLUMB_FLAG_ABS_OP) ? 0x7fffu : 0xffffu;
+  uint16_t sign = (x->inst->flags & PLUMB_FLAG_XORSIGN) ? 0x8000u : 0u;
+  uint16_t infinity = x->inst->type == PLUMB_F16 ? 0x7c00 : 0x7f80;
+  bool drop = x->inst->sub == PLUMB_NAN_DROP;
+  if (x->inst->op == PLUMB_OP_MAX)
+    EXTREME_LOOP(i > j)
+  else
+    EXTREME_LOOP(i < j)
+  return true;
+}
+
+static bool execute_fast(const lanes *x) {
+  const plumb_inst *inst = x->inst;
+  uint32_t magnitude = PLUMB_FLAG_ABS_OP | PLUMB_FLAG_XORSIGN;
+  if (inst->operands < 2) return false;
+  uint16_t *r = x->results[0];
+  const uint16_t *a = x->operands[0], *b = x->operands[1];
+  switch ((plumb_op)inst->op) {
+    case PLUMB_OP_MIN:
+    case PLUMB_OP_MAX: {
+      uint32_t given = inst->flags & magnitude;
+      return (given == 0 || given == magnitude) && extremes(x, r, a, b);
+    }
+    case PLUMB_OP_FMA:
+      return !(inst->flags & magnitude) && fmas(x, r);
+    case PLUMB_OP_ADD:
+    case PLUMB_OP_SUB:
+    case PLUMB_OP_MUL:
+    case PLUMB_OP_REDUCE_ADD:
+    case PLUMB_OP_REDUCE_MUL:
+      return !(inst->flags & magnitude) && sums_and_products(x, r, a, b);
+    default:
+      return false;
+  }
 }
 
 bool plumb_alu_half(const lanes *x) {
@@ -157,7 +276,7 @@ bool plumb_alu_half(const lanes *x) {
   if (!plumb_dtype_is_float(type) || inst->round >= PLUMB_RS) return false;
   bool is_half = type == PLUMB_F16 || type == PLUMB_BF16;
   uint32_t modifiers = PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_IN | PLUMB_FLAG_FTZ_OUT | PLUMB_FLAG_SAT |
-                       PLUMB_FLAG_RELU | PLUMB_FLAG_SATFINITE | PLUMB_FLAG_ABS_OP;
+                       PLUMB_FLAG_RELU | PLUMB_FLAG_SATFINITE;
   if (is_half && inst->round == PLUMB_RN && !(inst->flags & modifiers) && execute_fast(x))
     return true;
   narrow n = {type, plumb_dtype_bytes(type), (plumb_round)inst->round, inst->flags};

@@ -64,6 +64,10 @@ uint64_t plumb_approx_edge(plumb_approx which, plumb_dtype type, const uint64_t 
 bool plumb_alu_video(const lanes *x);
 bool plumb_alu_convert_random(const lanes *x);
 
+/* f16 or bf16 as f32, which is exact; `flush`: subnormals as zeros of their signs. */
+void plumb_alu_widen_halves(plumb_dtype type, bool flush, size_t count, float *r,
+                            const uint16_t *a);
+
 /* The function in double or in x87 extended precision; n is the exponent of POWI and
  * LDEXP. */
 double plumb_math_double(plumb_math which, double a, double b, int64_t n);

@@ -51,27 +51,31 @@ static inline uint16_t bf16_of_f32(float value) {
   return (uint16_t)chosen(is_nan, PLUMB_HALF_NAN, rounded);
 }
 
-/* Rounded to odd twice, double and then f32, a value may still be rounded to a half as if
- * it were exact (float_convert.h). `error` is what `value` lacks. */
-static inline float f32_odd(double value, double error) {
-  uint64_t bits = bits_of_f64(value);
-  uint64_t up = (bits_of_f64(error) ^ bits) >> 63 ? UINT64_MAX : 1; /* signs say which way */
-  bits += up & (0 - (uint64_t)((error != 0) & ((bits & 1) == 0)));
-  float f = (float)f64_of(bits);
-  uint32_t word = bits_of_f32(f);
-  /* By magnitude: f may be a zero or an infinity that the rounding made. */
-  uint64_t exact = bits & INT64_MAX, rounded = bits_of_f64((double)f) & INT64_MAX;
-  bool cut = (exact != rounded) & ((word & 1) == 0) & (exact <= 0x7ff0000000000000ull);
-  return f32_of(word + ((exact > rounded ? 1 : UINT32_MAX) & all_ones(cut)));
+/* A double that was rounded to odd, rounded to odd again as f32: rounded to a half it gives
+ * what the exact value gives (float_convert.h). `nearest` is the double to nearest; the step
+ * to take where its last bit is even, in two functions for loops of one width each. By
+ * magnitude: `nearest` may be a zero or an infinity that the rounding made. */
+static inline int64_t f32_odd_step(double value, float nearest) {
+  int64_t exact = (int64_t)bits_of_f64(value) & INT64_MAX;
+  int64_t rest = exact - ((int64_t)bits_of_f64((double)nearest) & INT64_MAX);
+  int64_t cut = (rest != 0) & (exact <= 0x7ff0000000000000);
+  return cut - 2 * (cut & (rest < 0));
+}
+static inline float f32_stepped(float nearest, int64_t step) {
+  uint32_t word = bits_of_f32(nearest), even = ~word & 1;
+  return f32_of(word + ((uint32_t)step & (0 - even)));
 }
 
-/* a + b of doubles that hold halves or exact products of halves. Infinities and NaN have
- * no error term. */
-static inline float f32_odd_sum(double a, double b) {
+/* a + b rounded to odd, of doubles that hold halves or exact products of halves. Infinities
+ * and NaN have no error term. */
+static inline double f64_odd_sum(double a, double b) {
   double s = a + b, virtual_b = s - a, virtual_a = s - virtual_b;
   double error = (a - virtual_a) + (b - virtual_b);
-  uint64_t finite = 0 - (uint64_t)((bits_of_f64(error) & INT64_MAX) <= 0x7ff0000000000000ull);
-  return f32_odd(s, f64_of(bits_of_f64(error) & finite));
+  int64_t bits = (int64_t)bits_of_f64(s), lack = (int64_t)bits_of_f64(error);
+  int64_t finite = (lack & INT64_MAX) <= 0x7ff0000000000000;
+  int64_t cut = ((lack & INT64_MAX) != 0) & finite & (~bits & 1);
+  int64_t away = (lack ^ bits) < 0; /* signs say which way */
+  return f64_of((uint64_t)(bits + cut - 2 * (cut & away)));
 }
 
 #endif
