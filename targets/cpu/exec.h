@@ -137,12 +137,12 @@ typedef enum plumb_inst_fact {
   PLUMB_INST_EXECUTES = 1,    /* class ALU: plumb_exec_alu can execute it */
   PLUMB_INST_MAY_POISON = 2,  /* a shift, division or conversion with undefined results */
   PLUMB_INST_AWAITS_TIME = 4, /* reads a clock in a loop that does nothing but wait for it */
-  PLUMB_INST_GUESSES = 8      /* loads what an atomic then compares with memory (guess.c) */
+  PLUMB_INST_GUESSES = 8      /* a load that only guesses what a swap will find (guess.c) */
 } plumb_inst_fact;
 /* `used`: some instruction has one of its results as an operand. */
 uint8_t plumb_inst_facts_of(const plumb_inst *inst, bool used); /* exec.c */
 /* Adds PLUMB_INST_GUESSES to the facts of the function's instructions, where it holds. */
-void plumb_find_guesses(const plumb_program *p, const plumb_function *f, uint8_t *facts);
+void plumb_find_guesses(const plumb_function *f, uint8_t *facts);
 
 /* --- a running block --- */
 

@@ -95,7 +95,7 @@ static void find_facts(plumb_machine *m, const plumb_program *p) {
           (uint8_t)(plumb_inst_facts_of(&f->insts[k], has_used_result(f, &f->insts[k], used)) |
                     (plumb_awaits_time(f, (uint32_t)k) ? PLUMB_INST_AWAITS_TIME : 0));
     free(used);
-    plumb_find_guesses(p, f, facts);
+    plumb_find_guesses(f, facts);
   }
 }
 

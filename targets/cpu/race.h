@@ -7,7 +7,8 @@
  *   k == l, or
  *   t < warp_floor of both      their warp has met since, or
  *   t < what l's clock says of k: fences, acquire and release, barriers of a part.
- * Accesses of two blocks are ordered by clocks only.
+ * Accesses of two blocks are ordered by clocks only. Strong ones do not conflict with each other;
+ * a plain load that only guesses what a compare-and-swap will find counts as one (guess.c).
  */
 #ifndef PLUMB_TARGETS_CPU_RACE_H
 #define PLUMB_TARGETS_CPU_RACE_H

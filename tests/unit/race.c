@@ -272,8 +272,9 @@ static const struct {
      " atom.global.cas.b32 %r3, [%rd1], %r6, %r4; setp.ne.u32 %p1, %r3, %r6; @%p1 bra L;",
      NULL},
     {"a guess, the address a sum",
-     "ld.global.u32 %r3, [%rd1 + 8]; add.s64 %rd2, %rd1, 4; add.u32 %r4, %r3, 1;"
-     " atom.global.cas.b32 %r5, [%rd2 + 4], %r3, %r4;",
+     "ld.global.u32 %r3, [%rd1 + 8]; add.s64 %rd2, %rd1, 4; L: add.u32 %r4, %r3, 1;"
+     " atom.global.cas.b32 %r5, [%rd2 + 4], %r3, %r4; setp.ne.u32 %p1, %r3, %r5;"
+     " mov.u32 %r3, %r5; @%p1 bra L;",
      NULL},
     {"a guess about another place",
      "ld.global.u32 %r3, [%rd1 + 8]; red.global.add.u32 [%rd1 + 8], 1;"
