@@ -44,6 +44,12 @@ typedef struct form {
   form_operand dest[2], source[FORM_MAX];
 } form;
 
+/* The last type that the instruction names; the first, which then means nothing, where it names
+ * none. */
+static inline const form_type *form_last_type(const form *f) {
+  return &f->types[f->type_count ? f->type_count - 1 : 0];
+}
+
 /* What a model says. */
 typedef enum form_answer { FORM_VALUE, FORM_ANY, FORM_UNKNOWN } form_answer;
 

@@ -282,7 +282,7 @@ static inline form_answer form_cvt(form *f, const uint64_t *s, uint64_t *out, bo
 
 /* sources: bits of the operands. nan[l]: element l of the result is any NaN. */
 static inline form_answer form_float(form *f, const uint64_t *s, uint64_t *out, bool *nan) {
-  const form_type *to = &f->types[0], *from = &f->types[f->type_count - 1];
+  const form_type *to = &f->types[0], *from = form_last_type(f);
   form_format h = form_format_of(to);
   *out = 0;
   for (unsigned l = 0; l < to->lanes; l++) {

@@ -295,7 +295,7 @@ static inline form_answer form_video(form *f, const uint64_t *s, uint64_t *out) 
 
 /* sources: values of the operands; `carry` is CC.CF, read and written. */
 static inline form_answer form_integer(form *f, const uint64_t *s, bool *carry, uint64_t *out) {
-  const form_type *t = &f->types[f->type_count - 1];
+  const form_type *t = form_last_type(f);
   if (f->op[0] == 'v') return form_video(f, s, out);
   if (strncmp(f->op, "dp", 2) == 0) {
     *out = (uint64_t)form_dot(f, s[0], s[1], s[2]);

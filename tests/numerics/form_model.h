@@ -6,7 +6,7 @@
 
 static inline form_answer form_evaluate(form *f, const uint64_t *s, bool *carry, uint64_t out[2],
                                         bool nan[4]) {
-  const form_type *last = &f->types[f->type_count - 1];
+  const form_type *last = form_last_type(f);
   if (!f->type_count) return FORM_UNKNOWN;
   if (form_is(f, "set") || form_is(f, "setp")) {
     const form_type *to = f->op[3] ? NULL : &f->types[0];

@@ -37,7 +37,7 @@ static unsigned slot_bytes(text *t, unsigned slot) {
  * of packed bytes; 0: more than LANES. One of 8 bits lies in a register with 24 more. */
 static unsigned lanes_of_all(const text *t) {
   const form *f = &t->forms[0];
-  const form_type *from = &f->types[f->type_count - 1];
+  const form_type *from = form_last_type(f);
   if (t->form_count != 1 || !f->type_count || from->bits > 16 || from->bits == 1) return 0;
   if (t->input_count == 1) return from->bits * from->lanes <= 8 ? FEW_LANES : LANES;
   return t->input_count == 2 && from->lanes == 4 ? LANES : 0;

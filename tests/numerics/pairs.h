@@ -68,7 +68,7 @@ typedef struct pair_operand {
 /* The result of a comparison, combined with the predicate, as the instruction writes it. */
 static inline uint32_t pair_outcome(form *f, double a, double b, bool p) {
   const form_type *to = &f->types[0];
-  bool is_float = form_is_float(&f->types[f->type_count - 1]);
+  bool is_float = form_is_float(form_last_type(f));
   bool t = is_float ? form_compare_float(f, a, b) : form_compare(f, (form_wide)a, (form_wide)b);
   t = form_combine(f, t, p);
   if (form_is(f, "setp")) return t;
@@ -101,7 +101,7 @@ static inline pair_op pair_op_of(form *f, bool is_float) {
 
 /* Whether the instruction has two operands of 16 bits, or of two halves. */
 static inline bool pair_is(form *f) {
-  const form_type *last = &f->types[f->type_count - 1];
+  const form_type *last = form_last_type(f);
   if (!f->type_count || f->source_count < 2 || form_is(f, "cvt")) return false;
   if (form_is(f, "slct")) return f->types[0].bits == 16;
   bool mixed = (form_is(f, "add") || form_is(f, "sub")) && f->types[0].bits == 32;
@@ -110,7 +110,7 @@ static inline bool pair_is(form *f) {
 
 /* op is PAIR_NONE where no model knows it. */
 static inline pair_plan pair_plan_of(form *f, bool p) {
-  const form_type *to = &f->types[0], *last = &f->types[f->type_count - 1];
+  const form_type *to = &f->types[0], *last = form_last_type(f);
   const form_type *of = form_is(f, "slct") ? to : last;
   pair_plan plan = {.is_float = form_is_float(of),
                     .is_bf16 = of->kind == 'g',
