@@ -141,6 +141,8 @@ typedef enum plumb_inst_fact {
 } plumb_inst_fact;
 /* `used`: some instruction has one of its results as an operand. */
 uint8_t plumb_inst_facts_of(const plumb_inst *inst, bool used); /* exec.c */
+/* The only instruction that defines `r`; NULL: none, or several. */
+const plumb_inst *plumb_single_definition(const plumb_function *f, plumb_reg r); /* guess.c */
 /* Adds PLUMB_INST_GUESSES to the facts of the function's instructions, where it holds. */
 void plumb_find_guesses(const plumb_function *f, uint8_t *facts);
 

@@ -41,8 +41,7 @@ static bool is_swap(const plumb_inst *inst) {
          inst->guard == PLUMB_NO_REG;
 }
 
-/* The only instruction that defines `r`; NULL: none, or several. */
-static const plumb_inst *definition(const plumb_function *f, plumb_reg r) {
+const plumb_inst *plumb_single_definition(const plumb_function *f, plumb_reg r) {
   const plumb_inst *found = NULL;
   for (size_t i = 0; i < f->inst_count; i++) {
     if (!defines(f, &f->insts[i], r)) continue;
@@ -63,7 +62,7 @@ static place place_of(const plumb_function *f, const plumb_inst *access) {
   enum { STEPS = 16 };
   place p = {operand(f, access, 0), (uint64_t)access->imm};
   for (int i = 0; i < STEPS && !plumb_reg_is_const(p.base); i++) {
-    const plumb_inst *d = definition(f, p.base);
+    const plumb_inst *d = plumb_single_definition(f, p.base);
     if (!d || d->guard != PLUMB_NO_REG) break;
     plumb_reg last = d->operands ? operand(f, d, d->operands - 1u) : PLUMB_NO_REG;
     if (d->op == PLUMB_OP_ADD && d->type == PLUMB_I64 && plumb_reg_is_const(last))
@@ -77,7 +76,7 @@ static place place_of(const plumb_function *f, const plumb_inst *access) {
 
 /* Whether the register holds one value for as long as the function runs. */
 static bool is_fixed(const plumb_function *f, plumb_reg r) {
-  if (plumb_reg_is_const(r) || definition(f, r)) return true;
+  if (plumb_reg_is_const(r) || plumb_single_definition(f, r)) return true;
   for (size_t i = 0; i < f->inst_count; i++)
     if (defines(f, &f->insts[i], r)) return false;
   return true; /* a parameter */
@@ -159,7 +158,7 @@ static bool find_compared(loop *l) {
   l->compared = operand(l->f, l->swap, 1);
   l->block = block_of(l->f, l->swap);
   if (l->compared == l->guess) return true;
-  const plumb_inst *copy = definition(l->f, l->compared);
+  const plumb_inst *copy = plumb_single_definition(l->f, l->compared);
   return copy && is_move(copy) && operand(l->f, copy, 0) == l->guess && copy < l->swap &&
          block_of(l->f, copy) == l->block;
 }
@@ -180,7 +179,8 @@ static bool is_guess(const plumb_function *f, const plumb_inst *load) {
       user = &f->insts[i];
     }
     /* A value on its way to the loop: moved, and nothing else. */
-    if (users != 1 || !is_move(user) || definition(f, l.guess) != l.first) return false;
+    if (users != 1 || !is_move(user) || plumb_single_definition(f, l.guess) != l.first)
+      return false;
     l.first = user;
     l.guess = result(f, user);
   }

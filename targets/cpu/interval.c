@@ -211,7 +211,8 @@ void plumb_race_finish(plumb_grid *g) {
       if (how & item->how & PLUMB_TOUCH_STRONG) continue;
       const plumb_interval *other = reaches[how].first;
       if (other && other->block == item->block) other = reaches[how].second;
-      if (end_of(other) > item->address) {
+      if (end_of(other) > item->address &&
+          !plumb_stores_one_constant(g->run, other->pc, item->pc)) {
         report_blocks(g, other, item, item->address);
         return;
       }

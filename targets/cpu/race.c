@@ -100,12 +100,14 @@ static bool touch_unit(const plumb_touch *t, plumb_race_page *p, size_t i, uint3
   bool w_live = p->write_block ? p->write_block[i] != 0 : time_of(low(w)) >= t->floor;
   bool r_live = p->read_block ? p->read_block[i] != 0 : time_of(low(r)) >= t->floor;
   const plumb_party *readers = plumb_party_of(p, false, i, r);
-  bool again = false; /* the last write is by the same instruction, and the same */
+  bool again = false; /* the last write is the same, by this instruction or of its constant */
   if (w_live && conflicts(t, lane, w, wb, plumb_party_of(p, true, i, w))) {
     plumb_overlap overlap = t->write && !t->strong
                                 ? plumb_access_overlap(t->br, lane, offset, p->by_byte ? 1 : 4)
                                 : PLUMB_OVERLAP_NONE;
-    again = overlap == PLUMB_OVERLAP_SAME;
+    again = overlap == PLUMB_OVERLAP_SAME ||
+            (t->write && !t->strong && wb == block &&
+             plumb_stores_one_constant(t->br->run, (uint32_t)(t->pc >> 32), (uint32_t)(w >> 32)));
     if (!again)
       return report(t->br, t->s, lane, address, t->write, w, wb,
                     overlap == PLUMB_OVERLAP_DIFFERS ? "write of another value" : "write");

@@ -188,6 +188,10 @@ uint32_t plumb_who_between(uint32_t first, uint32_t last);
 /* Notes an access as tags; false if lane by lane has to decide (see footprint.h). */
 bool plumb_race_tag_rows(const plumb_touch *t, const plumb_track *a, bool shared);
 
+/* Whether the instructions of two numbers store the same constant, whose order cannot show. */
+bool plumb_stores_one_constant(const plumb_run *run, uint32_t pc,
+                               uint32_t other_pc); /* same_store.c */
+
 /* --- trail.c --- */
 
 void plumb_trail_begin(plumb_block_run *br); /* a fresh block */

@@ -232,10 +232,30 @@ static int execute(const char *text, unsigned blocks, unsigned lanes, bool compa
   return line;
 }
 
-/* Lanes of one warp that store to one place. `saying`: NULL, or part of the trap. */
+/* Lanes that store to one place; of three blocks where the name says so. `saying`: NULL, or part
+ * of the trap. */
 static const struct {
   const char *name, *body, *saying;
 } rows[] = {
+    {"blocks, one constant", "st.global.u32 [%rd1], 7;", NULL},
+    {"blocks, one constant that some store twice",
+     "@%p1 st.global.u32 [%rd1], 8; bar.sync 0; st.global.u32 [%rd1], 7;", NULL},
+    {"blocks, one value that is no constant",
+     "mul.lo.u32 %r3, %r1, 0; @%p1 st.global.u32 [%rd1], %r3;",
+     "write by block (0, 0, 0) and write"},
+    {"blocks, two constants",
+     "mov.u32 %r3, %ctaid.x; setp.eq.u32 %p0, %r3, 0; @!%p1 bra E; @%p0 st.global.u32 [%rd1], 8;"
+     " @!%p0 st.global.u32 [%rd1], 7;",
+     "are not ordered"},
+    {"blocks, a constant that another block reads",
+     "mov.u32 %r3, %ctaid.x; setp.eq.u32 %p0, %r3, 0; @!%p1 bra E; @%p0 ld.global.u32 %r4, [%rd1];"
+     " @!%p0 st.global.u32 [%rd1], 7;",
+     "are not ordered"},
+    {"blocks, one constant in halves of a word",
+     "mov.u32 %r3, %ctaid.x; setp.eq.u32 %p0, %r3, 0; @!%p1 bra E; @%p0 st.global.u16 [%rd1 + 2], "
+     "7;"
+     " @!%p0 st.global.u16 [%rd1], 7;",
+     NULL},
     {"a warp, one instruction, one value", "@!%p0 bra E; st.shared.u32 [tile], 7;", NULL},
     {"a warp, one instruction, two values", "@!%p0 bra E; st.shared.u32 [tile], %r1;",
      "write by lane 1 and write of another value by lane 0 of the same block are not ordered"},
@@ -249,10 +269,21 @@ static const struct {
      "and.b32 %r2, %r2, 62; shl.b32 %r3, %r2, 1; mov.u32 %r4, tile;"
      " add.u32 %r4, %r4, %r3; st.shared.u32 [%r4], %r2;",
      NULL},
-    {"two warps", "st.shared.u32 [tile], 7;",
+    {"two warps, one constant", "st.shared.u32 [tile], 7;", NULL},
+    {"two warps, a constant that was moved", "mov.u32 %r3, 7; st.shared.u32 [tile], %r3;", NULL},
+    {"two warps, one value that is no constant",
+     "mul.lo.u32 %r3, %r1, 0; st.shared.u32 [tile], %r3;",
      "write by lane 32 and write by several of lanes 0 to 31 of the same block are not ordered"},
-    {"two instructions", "@!%p0 bra E; st.shared.u32 [tile], 7; st.shared.u32 [tile], 7;",
+    {"two instructions, one constant",
+     "@!%p0 bra E; st.shared.u32 [tile], 7; st.shared.u32 [tile], 7;", NULL},
+    {"two instructions, two constants",
+     "@!%p0 bra E; st.shared.u32 [tile], 7; st.shared.u32 [tile], 8;",
      "write by lane 0 and write by several of lanes 0 to 31"},
+    {"one constant in two sizes", "@!%p0 bra E; st.shared.u32 [tile], 7; st.shared.u8 [tile], 7;",
+     "are not ordered"},
+    {"a constant that is read beside it",
+     "@!%p0 bra E; st.shared.u32 [tile], 7; ld.shared.u32 %r3, [tile];",
+     "read by lane 0 and write by several of lanes 0 to 31"},
     {"two instructions, with a barrier between",
      "@!%p0 bra E; st.shared.u32 [tile], 7; bar.warp.sync -1; st.shared.u32 [tile], 7;", NULL},
     {"a read of another lane's write",
@@ -297,7 +328,8 @@ static void test_same_place(void) {
                " mov.u32 %%r1, %%tid.x; mov.u32 %%r2, %%r1; setp.lt.u32 %%p0, %%r1, 32;"
                " setp.eq.u32 %%p1, %%r1, 3; %s E: ret; }\n",
                BYTES, rows[i].body);
-      execute(text, 1, LANES, companions, message);
+      unsigned blocks = strncmp(rows[i].name, "blocks", 6) == 0 ? 3 : 1;
+      execute(text, blocks, LANES, companions, message);
       CHECK(rows[i].saying ? strstr(message, rows[i].saying) != NULL : !*message,
             "%s, companions %d: '%s'", rows[i].name, companions, message);
     }
