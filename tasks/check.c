@@ -165,6 +165,7 @@ static void execute(const check *k, plumb_arena *scratch, const plumb_side *sd,
   plumb_run_options options = plumb_run_options_default();
   options.recall = recall;
   options.seed = k->options->seed;
+  options.step_limit = k->options->steps;
   if (stage->kind == PLUMB_STAGE_PTX)
     options.seed += plumb_freedom_seed(k->options->freedom, reading);
   options.jobs = (int)jobs;

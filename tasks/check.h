@@ -11,6 +11,7 @@
 
 typedef struct plumb_check_options {
   uint64_t seed;
+  uint64_t steps; /* lane-instructions of one execution; 0: the executor's limit */
   int jobs;
   plumb_model model;      /* what matrix instructions compute */
   const char *model_name; /* NULL: the reference reading */

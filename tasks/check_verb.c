@@ -18,6 +18,7 @@ static void show_progress(void *user, const char *task, size_t done, size_t tota
 
 static plumb_check_options check_options(const plumb_verb_options *o) {
   return (plumb_check_options){.seed = o->seed,
+                               .steps = o->steps,
                                .jobs = o->jobs,
                                .model = o->model,
                                .model_name = o->model_name,

@@ -189,6 +189,7 @@ static void run_stages(lowering *l) {
     s->stage = readings.stage;
     plumb_run_options options = plumb_run_options_default();
     options.seed = l->o->seed;
+    options.step_limit = l->o->steps;
     if (s->stage->kind == PLUMB_STAGE_PTX)
       options.seed += plumb_freedom_seed(l->o->freedom, PLUMB_FREEDOM_COUNT);
     options.jobs = l->o->jobs;

@@ -38,6 +38,8 @@ static const struct {
      "  -o FILE      the report goes to FILE\n"
      "  --save DIR   every stage as a file in DIR\n"
      "  --seed N     of the inputs and the schedule (default 0)\n"
+     "  --steps N    lane-instructions after which an execution is stopped (default "
+     "20000000000)\n"
      "  --jobs N     threads (default: all cores)\n"
      "  --model GPU  matrix instructions compute what that GPU's unit gives (a100, h100, ...);\n"
      "               default: products exact, one rounding at the end\n"
@@ -77,8 +79,8 @@ static const struct {
      "  --arg V        once for each argument: 3, [1,2.5,nan,0x7fc00000], 2x3:[...], f16:[...],\n"
      "                 @file.npy, fill:KIND,seed\n"
      "  --expect K=V   the right values of argument K after the run (resultK for results)\n"
-     "  --entry NAME, --grid X,Y,Z, --block X,Y,Z, --shared BYTES, --format, -o, --seed, --jobs,\n"
-     "  --model GPU, --freedom L as in plumb check --help\n"},
+     "  --entry NAME, --grid X,Y,Z, --block X,Y,Z, --shared BYTES, --format, -o, --seed, --steps,\n"
+     "  --jobs, --model GPU, --freedom L as in plumb check --help\n"},
     {"run",
      "plumb run FILE [--entry NAME] [--grid X,Y,Z] [--block X,Y,Z] [--shared BYTES] --arg V...\n"
      "\n"
@@ -89,10 +91,10 @@ static const struct {
      "  --save DIR   each argument and result after the run as argK.npy, resultK.npy\n"
      "  --model GPU  matrix instructions as on that GPU (a100, h100, ...), else exact\n"
      "  --freedom L  as in plumb check --help\n"
-     "  --format text|json, -o FILE, --seed N, --jobs N\n"
+     "  --format text|json, -o FILE, --seed N, --steps N, --jobs N\n"
      "\n"
-     "plumb run [--arch sm_90] [--allow LIST] [--model GPU] [--freedom L] [--seed N] [--jobs N]\n"
-     "          -- PROGRAM ARGUMENTS...\n"
+     "plumb run [--arch sm_90] [--allow LIST] [--model GPU] [--freedom L] [--steps N] [--seed N]\n"
+     "          [--jobs N] -- PROGRAM ARGUMENTS...\n"
      "\n"
      "  plumb run --arch sm_80 -- ./vectorAdd\n"
      "\n"
@@ -101,6 +103,7 @@ static const struct {
      "its kernels run here, with the checks on. The exit code is the program's.\n"
      "  --arch A     the device that the program sees (default sm_90)\n"
      "  --allow L    what is no fault, of: uninitialised, races\n"
+     "  --steps N    lane-instructions after which a launch is stopped (default 20000000000)\n"
      "A note on stderr says of which kernel what it leaves depends on a freedom of PTX.\n"},
     {"show",
      "plumb show FILE [--stage N] [--pipeline P] [--to ptx]\n"
@@ -162,6 +165,7 @@ enum {
   FORMAT,
   SAVE,
   SEED,
+  STEPS,
   JOBS,
   QUIET,
   ALLOW,
@@ -190,6 +194,7 @@ static const struct option flags[] = {{"entry", required_argument, NULL, ENTRY},
                                       {"format", required_argument, NULL, FORMAT},
                                       {"save", required_argument, NULL, SAVE},
                                       {"seed", required_argument, NULL, SEED},
+                                      {"steps", required_argument, NULL, STEPS},
                                       {"jobs", required_argument, NULL, JOBS},
                                       {"quiet", no_argument, NULL, QUIET},
                                       {"allow", required_argument, NULL, ALLOW},
@@ -270,6 +275,10 @@ static plumb_status apply_flag(command *c, int flag, const char *value, plumb_di
       return PLUMB_OK;
     case SEED:
       return parse_count("--seed", value, &o->seed, diag);
+    case STEPS:
+      PLUMB_TRY(parse_count("--steps", value, &o->steps, diag));
+      return o->steps ? PLUMB_OK
+                      : plumb_fail(diag, PLUMB_BAD_USAGE, NULL, 0, 0, "--steps must be at least 1");
     case JOBS:
       PLUMB_TRY(parse_count("--jobs", value, &number, diag));
       o->jobs = number > 1024 ? 1024 : (int)number;

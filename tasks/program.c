@@ -55,6 +55,7 @@ plumb_status plumb_verb_run_program(plumb_arena *arena, const plumb_verb_options
   setenv("PLUMB_FREEDOM", plumb_freedom_text(arena, o->freedom), 1);
   if (o->model_name) setenv("PLUMB_MODEL", o->model_name, 1);
   set_number("PLUMB_SEED", o->seed);
+  set_number("PLUMB_STEP_LIMIT", o->steps);
   set_number("PLUMB_JOBS", (uint64_t)o->jobs);
   execvp(o->program[0], o->program);
   return plumb_fail(diag, PLUMB_BAD_INPUT, o->program[0], 0, 0, "cannot be run: %s",

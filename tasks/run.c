@@ -163,6 +163,7 @@ plumb_status plumb_verb_run(plumb_arena *arena, plumb_verb_options *o, plumb_tex
   plumb_run_options options = plumb_run_options_default();
   options.seed = o->seed + plumb_freedom_seed(o->freedom, PLUMB_FREEDOM_COUNT);
   options.jobs = o->jobs;
+  options.step_limit = o->steps;
   options.model = o->model;
   plumb_freedom_readings readings;
   plumb_freedom_readings_create(arena, &ladder->stages[0], o->freedom, &readings);

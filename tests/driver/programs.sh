@@ -60,6 +60,7 @@ fault race 719 "in block (0, 0, 0), thread (1, 0, 0)"
 fault divergent 719 "stopped: divergent-barrier"
 fault host 700 "outside every allocation"
 row allowed 0 "0 0 0 0" --allow uninitialised -- "$work/faults" uninitialised
+row steps 0 "702 702 702 0" --steps 1 --allow uninitialised -- "$work/faults" uninitialised
 row races-allowed 0 "0 0 0 0" --allow races -- "$work/faults" race
 
 # What PTX leaves open: the setting acts, and a note says what depends on it, once a kernel.

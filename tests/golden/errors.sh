@@ -35,6 +35,9 @@ row no-verb 2 "plumb VERB --help"
 row unknown-verb 2 "unknown verb 'chekc'" chekc
 row unknown-flag 2 "unknown flag '--frobnicate'" check --frobnicate
 row no-value 2 "flag '--seed' needs a value" check --seed
+row steps-of-zero 2 "--steps must be at least 1" run a.ptx --steps 0
+row steps 1 "more than 1 lane-instructions" run tests/golden/run/saxpy.ptx --steps 1 --block 4 \
+  --arg 'f32:[1,2,3,4]' --arg 'f32:[0,0,0,0]' --arg 1.0 --arg 4
 row seed-no-number 2 "--seed takes a number; got 'x'" check --seed x
 row grid-of-zero 2 "--grid takes X,Y,Z, each at least 1; got '0'" run a.ptx --grid 0
 row format 2 "--format 'yaml' is not known" check --format yaml
