@@ -40,10 +40,6 @@ static bool result_shape(plumb_mlir_decoder *d, MlirOperation op, plumb_vector_s
   return plumb_vector_shape_of(d, plumb_mlir_result_type(op, 0), out_shape);
 }
 
-static plumb_reg *new_regs(plumb_mlir_decoder *d, size_t count) {
-  return PLUMB_NEW_ARRAY(d->arena, plumb_reg, count + 1);
-}
-
 /* --- the same registers --- */
 
 static bool decode_same(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
@@ -66,7 +62,7 @@ static bool decode_broadcast(plumb_mlir_decoder *d, MlirOperation op, const plum
   plumb_vector_shape from, to;
   if (!operand_shape(d, op, 0, &from) || !result_shape(d, op, &to)) return false;
   plumb_mlir_run run = plumb_mlir_operand(d, op, 0);
-  plumb_reg *regs = new_regs(d, to.count);
+  plumb_reg *regs = plumb_vector_regs(d, to.count);
   for (size_t i = 0; i < to.count; i++) {
     int64_t coords[PLUMB_VECTOR_DIMS], source[PLUMB_VECTOR_DIMS];
     plumb_vector_split(&to, i, coords);
@@ -87,7 +83,7 @@ static bool decode_transpose(plumb_mlir_decoder *d, MlirOperation op, const plum
   if (!plumb_mlir_attribute_ints(d, op, "permutation", &permutation, &count) || count != to.rank)
     return plumb_mlir_reject(d, "no permutation");
   plumb_mlir_run run = plumb_mlir_operand(d, op, 0);
-  plumb_reg *regs = new_regs(d, to.count);
+  plumb_reg *regs = plumb_vector_regs(d, to.count);
   for (size_t i = 0; i < to.count; i++) {
     int64_t coords[PLUMB_VECTOR_DIMS], source[PLUMB_VECTOR_DIMS] = {0};
     plumb_vector_split(&to, i, coords);
@@ -109,7 +105,7 @@ static bool decode_shuffle(plumb_mlir_decoder *d, MlirOperation op, const plumb_
     return plumb_mlir_reject(d, "no mask");
   plumb_mlir_run run = plumb_mlir_operands(d, op, 0, 2);
   size_t width = shape.rank ? shape.count / (size_t)shape.dims[0] : 1;
-  plumb_reg *regs = new_regs(d, count * width);
+  plumb_reg *regs = plumb_vector_regs(d, count * width);
   for (size_t i = 0; i < count; i++) {
     size_t from = mask[i] < 0 ? 0 : (size_t)mask[i];
     if ((from + 1) * width > run.count) return plumb_mlir_reject(d, "a mask out of range");
@@ -122,7 +118,7 @@ static bool decode_shuffle(plumb_mlir_decoder *d, MlirOperation op, const plumb_
 static bool decode_interleave(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir_op *row) {
   (void)row;
   plumb_mlir_run a = plumb_mlir_operand(d, op, 0), b = plumb_mlir_operand(d, op, 1);
-  plumb_reg *regs = new_regs(d, 2 * a.count);
+  plumb_reg *regs = plumb_vector_regs(d, 2 * a.count);
   for (size_t i = 0; i < a.count; i++) {
     regs[2 * i] = a.regs[i];
     regs[2 * i + 1] = b.regs[i];
@@ -135,7 +131,7 @@ static bool decode_deinterleave(plumb_mlir_decoder *d, MlirOperation op, const p
   (void)row;
   plumb_mlir_run a = plumb_mlir_operand(d, op, 0);
   for (size_t odd = 0; odd < 2; odd++) {
-    plumb_reg *regs = new_regs(d, a.count / 2);
+    plumb_reg *regs = plumb_vector_regs(d, a.count / 2);
     for (size_t i = 0; i < a.count / 2; i++) regs[i] = a.regs[2 * i + odd];
     plumb_mlir_define_result(d, op, (intptr_t)odd, regs, a.count / 2);
   }
@@ -209,7 +205,7 @@ static bool decode_extract(plumb_mlir_decoder *d, MlirOperation op, const plumb_
                              p.width);
     return true;
   }
-  plumb_reg *regs = new_regs(d, p.width);
+  plumb_reg *regs = plumb_vector_regs(d, p.width);
   memcpy(regs, run.regs, p.width * sizeof *regs); /* out of range is poison: pinned */
   for (size_t c = 0; c < p.prefix.count; c++) {
     plumb_reg here = position_is(d, &p, c);
@@ -230,7 +226,7 @@ static bool decode_insert(plumb_mlir_decoder *d, MlirOperation op, const plumb_m
       !plumb_mlir_flatten(d, plumb_mlir_result_type(op, 0), &flat))
     return false;
   plumb_mlir_run part = plumb_mlir_operand(d, op, 0), whole = plumb_mlir_operand(d, op, 1);
-  plumb_reg *regs = new_regs(d, whole.count);
+  plumb_reg *regs = plumb_vector_regs(d, whole.count);
   memcpy(regs, whole.regs, whole.count * sizeof *regs);
   if (part.count != p.width) return plumb_mlir_reject(d, "a value that does not fit");
   size_t at = p.is_static ? plumb_vector_join(&p.prefix, p.values) : 0;
@@ -275,7 +271,7 @@ static bool decode_extract_strided(plumb_mlir_decoder *d, MlirOperation op,
   plumb_vector_shape whole, part;
   if (!operand_shape(d, op, 0, &whole) || !result_shape(d, op, &part)) return false;
   plumb_mlir_run run = plumb_mlir_operand(d, op, 0);
-  plumb_reg *regs = new_regs(d, part.count);
+  plumb_reg *regs = plumb_vector_regs(d, part.count);
   for (size_t i = 0; i < part.count; i++) {
     size_t at;
     if (!strided(d, op, &part, &whole, 0, i, &at)) return false;
@@ -291,7 +287,7 @@ static bool decode_insert_strided(plumb_mlir_decoder *d, MlirOperation op,
   plumb_vector_shape whole, part;
   if (!operand_shape(d, op, 0, &part) || !operand_shape(d, op, 1, &whole)) return false;
   plumb_mlir_run value = plumb_mlir_operand(d, op, 0), run = plumb_mlir_operand(d, op, 1);
-  plumb_reg *regs = new_regs(d, whole.count);
+  plumb_reg *regs = plumb_vector_regs(d, whole.count);
   memcpy(regs, run.regs, whole.count * sizeof *regs);
   for (size_t i = 0; i < part.count; i++) {
     size_t at;
@@ -308,7 +304,7 @@ static bool decode_step(plumb_mlir_decoder *d, MlirOperation op, const plumb_mli
   (void)row;
   plumb_vector_shape shape;
   if (!result_shape(d, op, &shape)) return false;
-  plumb_reg *regs = new_regs(d, shape.count);
+  plumb_reg *regs = plumb_vector_regs(d, shape.count);
   for (size_t i = 0; i < shape.count; i++) regs[i] = plumb_mlir_i64(d, (int64_t)i);
   plumb_mlir_define_result(d, op, 0, regs, shape.count);
   return true;
@@ -323,7 +319,7 @@ static bool decode_constant_mask(plumb_mlir_decoder *d, MlirOperation op,
   if (!result_shape(d, op, &shape)) return false;
   if (!plumb_mlir_attribute_ints(d, op, "mask_dim_sizes", &sizes, &count))
     return plumb_mlir_reject(d, "no sizes");
-  plumb_reg *regs = new_regs(d, shape.count);
+  plumb_reg *regs = plumb_vector_regs(d, shape.count);
   for (size_t i = 0; i < shape.count; i++) {
     int64_t coords[PLUMB_VECTOR_DIMS];
     plumb_vector_split(&shape, i, coords);
@@ -340,7 +336,7 @@ static bool decode_create_mask(plumb_mlir_decoder *d, MlirOperation op, const pl
   (void)row;
   plumb_vector_shape shape;
   if (!result_shape(d, op, &shape)) return false;
-  plumb_reg *regs = new_regs(d, shape.count);
+  plumb_reg *regs = plumb_vector_regs(d, shape.count);
   for (size_t i = 0; i < shape.count; i++) {
     int64_t coords[PLUMB_VECTOR_DIMS] = {0};
     plumb_vector_split(&shape, i, coords);
@@ -362,7 +358,7 @@ static bool decode_fma(plumb_mlir_decoder *d, MlirOperation op, const plumb_mlir
   if (!plumb_mlir_flatten(d, plumb_mlir_result_type(op, 0), &flat)) return false;
   plumb_mlir_run a = plumb_mlir_operand(d, op, 0), b = plumb_mlir_operand(d, op, 1),
                  c = plumb_mlir_operand(d, op, 2);
-  plumb_reg *regs = new_regs(d, flat.count);
+  plumb_reg *regs = plumb_vector_regs(d, flat.count);
   for (size_t i = 0; i < flat.count; i++)
     regs[i] = plumb_build3(&d->b, PLUMB_OP_FMA, flat.types[i], a.regs[i], b.regs[i], c.regs[i]);
   plumb_mlir_define_result(d, op, 0, regs, flat.count);

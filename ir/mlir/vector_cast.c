@@ -4,10 +4,6 @@
 
 #include "ir/mlir/vector_internal.h"
 
-static plumb_reg *new_regs(plumb_mlir_decoder *d, size_t count) {
-  return PLUMB_NEW_ARRAY(d->arena, plumb_reg, count + 1);
-}
-
 /* A register's bits as i64. */
 static plumb_reg bits_of(plumb_mlir_decoder *d, plumb_dtype type, plumb_reg r) {
   static const plumb_dtype words[] = {
@@ -69,7 +65,7 @@ bool plumb_vector_decode_bitcast(plumb_mlir_decoder *d, MlirOperation op,
       !plumb_mlir_flatten(d, plumb_mlir_result_type(op, 0), &to))
     return false;
   plumb_mlir_run run = plumb_mlir_operand(d, op, 0);
-  plumb_reg *regs = new_regs(d, to.count);
+  plumb_reg *regs = plumb_vector_regs(d, to.count);
   bool whole = from.bits == 8 * (int)plumb_dtype_bytes(from.types[0]) &&
                to.bits == 8 * (int)plumb_dtype_bytes(to.types[0]);
   if (!whole) {
@@ -113,7 +109,7 @@ bool plumb_vector_decode_type_cast(plumb_mlir_decoder *d, MlirOperation op,
       from.element.row_bytes == (int64_t)(from.element.row * plumb_dtype_bytes(from.element.dtype));
   if (from.element.dtype != to.dtype || (!rows_agree && !packed))
     return plumb_mlir_reject(d, "elements that would lie elsewhere");
-  plumb_reg *zeros = new_regs(d, from.rank), *sizes = new_regs(d, rank);
+  plumb_reg *zeros = plumb_vector_regs(d, from.rank), *sizes = plumb_vector_regs(d, rank);
   for (size_t i = 0; i < from.rank; i++) zeros[i] = plumb_mlir_i64(d, 0);
   for (size_t i = 0; i < rank; i++) {
     if (mlirShapedTypeIsDynamicDim(type, (intptr_t)i))
@@ -121,7 +117,7 @@ bool plumb_vector_decode_type_cast(plumb_mlir_decoder *d, MlirOperation op,
     sizes[i] = plumb_mlir_i64(d, mlirShapedTypeGetDimSize(type, (intptr_t)i));
   }
   plumb_mlir_run out = plumb_mlir_contiguous(d, plumb_mlir_address(d, &from, zeros), sizes, rank);
-  plumb_reg *regs = new_regs(d, out.count);
+  plumb_reg *regs = plumb_vector_regs(d, out.count);
   memcpy(regs, out.regs, out.count * sizeof *regs);
   regs[0] = run.regs[0]; /* what is freed */
   plumb_mlir_define_result(d, op, 0, regs, out.count);
@@ -172,7 +168,7 @@ bool plumb_vector_decode_print(plumb_mlir_decoder *d, MlirOperation op, const pl
     int bits;
     if (strcmp(conversion_of(element), "%d") == 0 &&
         plumb_mlir_scalar_type(element, &stored, &bits)) {
-      plumb_reg *extended = new_regs(d, values.count);
+      plumb_reg *extended = plumb_vector_regs(d, values.count);
       for (size_t i = 0; i < values.count; i++)
         extended[i] = plumb_mlir_extend(d, stored, bits, values.regs[i]);
       values.regs = extended;

@@ -13,6 +13,11 @@ typedef struct plumb_vector_shape {
   size_t count; /* product of the dims */
 } plumb_vector_shape;
 
+/* Room for `count` registers, which may be none. */
+static inline plumb_reg *plumb_vector_regs(plumb_mlir_decoder *d, size_t count) {
+  return PLUMB_NEW_ARRAY(d->arena, plumb_reg, count + 1);
+}
+
 bool plumb_vector_shape_of(plumb_mlir_decoder *d, MlirType type, plumb_vector_shape *out_shape);
 /* Coordinates of the row-major element `index`, and back. */
 void plumb_vector_split(const plumb_vector_shape *shape, size_t index, int64_t *out_coords);

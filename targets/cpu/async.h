@@ -260,6 +260,21 @@ bool plumb_async_ends_at(plumb_block_run *br, const plumb_strand *s, plumb_async
 bool plumb_exec_wgmma(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, uint32_t first);
 bool plumb_exec_wgmma_group(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                             uint32_t first);
+/* --- flight.c --- */
+
+/* The registers of one warp's product. */
+typedef struct plumb_flight_use {
+  uint32_t warp; /* of the block */
+  const plumb_reg *d, *a;
+  unsigned d_count, a_count; /* a_count 0: A lies in shared memory */
+} plumb_flight_use;
+
+/* Whether a product may use them now; false after a trap. */
+bool plumb_flight_check(plumb_block_run *br, plumb_strand *s, const plumb_flight_use *use);
+/* They belong to the group that the warp is filling. */
+void plumb_flight_put(plumb_block_run *br, plumb_strand *s, const plumb_flight_use *use);
+/* wgmma.fence: what was computed before it is known to products. */
+void plumb_flight_fence(plumb_block_run *br, plumb_frame *frame, uint32_t warp);
 /* Before any other instruction of a frame with registers in flight: false if it touches one. */
 bool plumb_wgmma_watch(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                        const plumb_lanes *on);

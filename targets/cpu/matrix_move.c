@@ -36,6 +36,36 @@ static bool find_one_by_one(plumb_block_run *br, const plumb_strand *s, uint32_t
   return true;
 }
 
+/* Row i as the registers `values` of the warp hold it. */
+static void gather_row(plumb_block_run *br, const plumb_strand *s, const plumb_reg *values,
+                       uint32_t first, uint32_t i, bool columns, uint8_t out[ROW_BYTES]) {
+  const uint8_t *from =
+      plumb_operand(br, s->frame, values[i / ROWS]) + (size_t)first * sizeof(uint32_t);
+  uint32_t row = i % ROWS;
+  for (uint32_t c = 0; c < ROWS; c++) {
+    uint32_t lane = columns ? 4 * c + row / 2 : 4 * row + c / 2, half = (columns ? row : c) % 2;
+    memcpy(out + (size_t)c * 2, from + (size_t)lane * 4 + (size_t)half * 2, 2);
+  }
+}
+
+/* Whether an earlier row of the warp has the same address and the same bytes. As with any store
+ * by a warp, who comes last then does not matter (CUDA C++ Programming Guide 13.0, "SIMT
+ * Architecture": the last of several lanes' writes to one place is undefined). */
+static bool is_repeated(plumb_block_run *br, const plumb_strand *s, const plumb_inst *inst,
+                        uint32_t first, uint32_t i) {
+  const plumb_reg *values = plumb_inst_operands(s->frame->fn, inst) + 1;
+  const uint64_t *addresses = br->addresses + first;
+  bool columns = inst->sub == PLUMB_MATRIX_COLUMNS;
+  uint8_t own[ROW_BYTES], other[ROW_BYTES];
+  for (uint32_t k = 0; k < i; k++) {
+    if (addresses[k] != addresses[i]) continue;
+    gather_row(br, s, values, first, i, columns, own);
+    gather_row(br, s, values, first, k, columns, other);
+    return memcmp(own, other, ROW_BYTES) == 0;
+  }
+  return false;
+}
+
 /* Lane first + i gives the address of row i; all are checked as any access is. */
 static bool find_rows(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst, uint32_t first,
                       uint32_t matrices, bool write, rows *out) {
@@ -58,13 +88,15 @@ static bool find_rows(plumb_block_run *br, plumb_strand *s, const plumb_inst *in
   } else if (!find_one_by_one(br, s, first, write, out)) {
     return false;
   }
+  uint32_t count = 0;
   for (uint32_t i = 0; i < out->count; i++) {
-    list[i] = (uint16_t)(first + i);
-    offsets[i] = addresses[i] - base;
+    if (br->race && write && is_repeated(br, s, inst, first, i)) continue;
+    list[count] = (uint16_t)(first + i);
+    offsets[count++] = addresses[i] - base;
   }
   *(write ? &br->counters.shared_store_bytes : &br->counters.shared_load_bytes) +=
       (uint64_t)out->count * ROW_BYTES;
-  return !br->race || plumb_race_touch(br, s, list, out->count, PLUMB_WINDOW_SHARED, base, offsets,
+  return !br->race || plumb_race_touch(br, s, list, count, PLUMB_WINDOW_SHARED, base, offsets,
                                        ROW_BYTES, write ? PLUMB_TOUCH_WRITE : PLUMB_TOUCH_READ);
 }
 

@@ -1,9 +1,7 @@
-/* Warpgroup products (PTX ISA 9.0, 9.7.15): operands out of shared memory by descriptors,
- * and registers that are in flight until a wait.
+/* Warpgroup products (PTX ISA 9.0, 9.7.15): operands out of shared memory by descriptors.
  *
- * Each warp computes its 16 rows when it issues. Until a wgmma.wait_group its registers of D
- * must not be touched, those of A not be written, and the bytes of A and B carry the marks
- * of a copy that reads them. */
+ * Each warp computes its 16 rows when it issues. Until a wgmma.wait_group its registers are in
+ * flight (flight.c), and the bytes of A and B carry the marks of a copy that reads them. */
 #include <stdlib.h>
 
 #include "ir/tensormap.h"
@@ -14,100 +12,10 @@
 
 #define WARP_ROWS 16u
 
-/* Registers of one frame: the number of the group that uses one, a warp. */
-struct plumb_flight {
-  uint32_t warps;
-  uint32_t *write, *read; /* 0: of none */
-  uint8_t *dirty;         /* computed since the warp's last wgmma.fence */
-};
-
 static void *take(size_t count, size_t bytes) {
   void *p = calloc(count, bytes);
   if (!p) abort();
   return p;
-}
-
-static struct plumb_flight *flight_of(plumb_block_run *br, plumb_frame *f) {
-  if (f->flight) return f->flight;
-  struct plumb_flight *t = take(1, sizeof *t);
-  size_t cells = (f->fn->reg_count + 1) * (size_t)br->grid->warps;
-  t->warps = br->grid->warps;
-  t->write = take(cells, sizeof *t->write);
-  t->read = take(cells, sizeof *t->read);
-  t->dirty = take(cells, sizeof *t->dirty);
-  return f->flight = t;
-}
-
-void plumb_flight_destroy(plumb_frame *f) {
-  if (!f->flight) return;
-  free(f->flight->write);
-  free(f->flight->read);
-  free(f->flight->dirty);
-  free(f->flight);
-  f->flight = NULL;
-}
-
-/* --- registers in flight --- */
-
-static bool trap_register(plumb_block_run *br, const plumb_strand *s, uint32_t warp,
-                          const char *what) {
-  return plumb_trap_at(br, PLUMB_TRAP_RACE, s->frame, s->pc, (int32_t)(warp * PLUMB_WARP_LANES),
-                       "%s", what);
-}
-
-static bool in_flight(const plumb_block_run *br, uint32_t group, uint32_t warp) {
-  return group > br->async->warps[warp].complete;
-}
-
-/* A call passes registers on, and takes results back, as they are. */
-static bool passes_on(const plumb_inst *inst) {
-  return inst->op == PLUMB_OP_CALL || inst->op == PLUMB_OP_RET ||
-         inst->op == PLUMB_OP_CALL_INDIRECT;
-}
-
-void plumb_flight_copy(plumb_block_run *br, plumb_frame *to, plumb_reg result, plumb_frame *from,
-                       plumb_reg value, const plumb_lanes *on) {
-  if (plumb_reg_is_const(value)) return;
-  struct plumb_flight *a = from->flight, *b = flight_of(br, to);
-  for (uint32_t w = on->lo / PLUMB_WARP_LANES; w * PLUMB_WARP_LANES < on->hi; w++) {
-    if (!plumb_lanes_warp(on, w)) continue;
-    size_t x = (size_t)value * a->warps + w, y = (size_t)result * b->warps + w;
-    b->write[y] = a->write[x];
-    b->read[y] = a->read[x];
-    b->dirty[y] = a->dirty[x];
-  }
-}
-
-bool plumb_wgmma_watch(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
-                       const plumb_lanes *on) {
-  struct plumb_flight *t = s->frame->flight;
-  if (!t || inst->op == PLUMB_OP_WGMMA || passes_on(inst)) return true;
-  const plumb_reg *results = plumb_inst_results(s->frame->fn, inst);
-  const plumb_reg *operands = plumb_inst_operands(s->frame->fn, inst);
-  bool move = inst->op == PLUMB_OP_MOV;
-  for (uint32_t w = on->lo / PLUMB_WARP_LANES; w * PLUMB_WARP_LANES < on->hi; w++) {
-    if (!plumb_lanes_warp(on, w)) continue;
-    /* A move gives the register another name, as compilers do: it stays in flight. */
-    for (uint32_t i = 0; !move && i < inst->operands; i++)
-      if (!plumb_reg_is_const(operands[i]) &&
-          in_flight(br, t->write[(size_t)operands[i] * t->warps + w], w))
-        return trap_register(br, s, w,
-                             "a register is read that a wgmma.mma_async in flight writes: no "
-                             "wgmma.wait_group lies between");
-    for (uint32_t i = 0; i < inst->results; i++) {
-      size_t at = (size_t)results[i] * t->warps + w;
-      size_t from =
-          move && !plumb_reg_is_const(operands[0]) ? (size_t)operands[0] * t->warps + w : SIZE_MAX;
-      if (in_flight(br, t->write[at], w) || in_flight(br, t->read[at], w))
-        return trap_register(br, s, w,
-                             "a register is written that a wgmma.mma_async in flight uses: no "
-                             "wgmma.wait_group lies between");
-      t->write[at] = from == SIZE_MAX ? 0 : t->write[from];
-      t->read[at] = 0;
-      t->dirty[at] = move ? from != SIZE_MAX && t->dirty[from] : 1;
-    }
-  }
-  return true;
 }
 
 /* --- one warp's product --- */
@@ -327,42 +235,6 @@ static bool uniform(const task *t, plumb_reg r, unsigned bytes, uint64_t *out) {
   return true;
 }
 
-/* 9.7.15.7.1: wgmma.fence orders what wrote the registers before the product. */
-static bool check_registers(const task *t) {
-  plumb_block_run *br = t->br;
-  struct plumb_flight *f = flight_of(br, t->s->frame);
-  plumb_warp_async *mine = &br->async->warps[t->warp];
-  if (!mine->fenced)
-    return trap_register(br, t->s, t->warp, "no wgmma.fence precedes the first wgmma.mma_async");
-  for (unsigned i = 0; i < plumb_wgmma_regs(&t->w); i++) {
-    size_t at = (size_t)t->d[i] * f->warps + t->warp;
-    if (f->dirty[at])
-      return trap_register(br, t->s, t->warp,
-                           "a register of D was computed after the last wgmma.fence");
-    if (in_flight(br, f->read[at], t->warp))
-      return trap_register(br, t->s, t->warp, "a register of D is A of a product in flight");
-  }
-  for (unsigned i = 0; t->w.a_regs && i < 4; i++) {
-    if (plumb_reg_is_const(t->a[i])) continue;
-    size_t at = (size_t)t->a[i] * f->warps + t->warp;
-    if (f->dirty[at])
-      return trap_register(br, t->s, t->warp,
-                           "a register of A was computed after the last wgmma.fence");
-    if (in_flight(br, f->write[at], t->warp))
-      return trap_register(br, t->s, t->warp, "a register of A is D of a product in flight");
-  }
-  return true;
-}
-
-static void put_in_flight(const task *t) {
-  struct plumb_flight *f = flight_of(t->br, t->s->frame);
-  uint32_t group = t->br->async->warps[t->warp].open;
-  for (unsigned i = 0; i < plumb_wgmma_regs(&t->w); i++)
-    f->write[(size_t)t->d[i] * f->warps + t->warp] = group;
-  for (unsigned i = 0; t->w.a_regs && i < 4; i++)
-    if (!plumb_reg_is_const(t->a[i])) f->read[(size_t)t->a[i] * f->warps + t->warp] = group;
-}
-
 /* Stored elements of a row of A. */
 static uint32_t stored(const plumb_wgmma *w) {
   return w->sparse ? w->k / 2u : w->k;
@@ -492,6 +364,14 @@ static void multiply(task *t, tile *a, tile *b, bool adds, const plumb_product *
   free(words);
 }
 
+static plumb_flight_use use_of(const task *t) {
+  return (plumb_flight_use){.warp = t->warp,
+                            .d = t->d,
+                            .d_count = plumb_wgmma_regs(&t->w),
+                            .a = t->a,
+                            .a_count = t->w.a_regs ? 4 : 0};
+}
+
 static bool issue(task *t, const plumb_product *product) {
   plumb_block_run *br = t->br;
   const plumb_wgmma *w = &t->w;
@@ -500,7 +380,8 @@ static bool issue(task *t, const plumb_product *product) {
   tile b = {.rows = w->n, .row_bytes = w->k * bits_b / 8, .type = w->b};
   uint64_t scale = 0, descriptor = 0;
   plumb_reg scale_reg = plumb_inst_operands(t->s->frame->fn, t->inst)[0];
-  if (!uniform(t, scale_reg, 1, &scale) || !check_registers(t)) return false;
+  plumb_flight_use use = use_of(t);
+  if (!uniform(t, scale_reg, 1, &scale) || !plumb_flight_check(br, t->s, &use)) return false;
   uint8_t *room = take((size_t)a.rows * a.row_bytes + (size_t)b.rows * b.row_bytes +
                            (a.rows + b.rows) * sizeof(bool),
                        1);
@@ -533,7 +414,7 @@ static bool issue(task *t, const plumb_product *product) {
   } else if ((ok = plumb_async_start(br, t->s, t->op))) {
     multiply(t, &a, &b, scale & 1, product);
     flow_undefined(t, &a, &b, scale & 1);
-    put_in_flight(t);
+    plumb_flight_put(br, t->s, &use);
   }
   free(a.beside);
   free(room);
@@ -594,11 +475,10 @@ bool plumb_exec_wgmma_group(plumb_block_run *br, plumb_strand *s, const plumb_in
                             uint32_t first) {
   uint32_t warp = first / PLUMB_WARP_LANES;
   plumb_warp_async *mine = &br->async->warps[warp];
-  struct plumb_flight *f = flight_of(br, s->frame);
   switch (inst->sub) {
     case PLUMB_GROUP_WGMMA_FENCE:
       mine->fenced = true;
-      for (size_t r = 0; r < s->frame->fn->reg_count; r++) f->dirty[r * f->warps + warp] = 0;
+      plumb_flight_fence(br, s->frame, warp);
       return true;
     case PLUMB_GROUP_WGMMA_COMMIT:
       mine->open++;

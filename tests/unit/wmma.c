@@ -196,6 +196,21 @@ static void check_stmatrix(unsigned count, bool trans) {
     }
 }
 
+/* All rows go to one place: no matter who is last where all hold the same, else a race. */
+static void check_stmatrix_to_one(bool same, bool trans) {
+  char text[4096];
+  uint8_t in[1024] = {0}, out[512];
+  snprintf(text, sizeof text,
+           "%smov.u32 %%r0, %s;\nstmatrix.sync.aligned.m8n8.x1%s.shared.b16 [%%t2], {%%r0};\n"
+           "bar.sync 0; ld.shared.v4.b32 {%%r4, %%r5, %%r6, %%r7}, [%%t2];\n%s",
+           SHARED_BEGIN ZERO, same ? "0x00070007" : "%t0", trans ? ".trans" : "", PUT_OUT);
+  run r = launch(text, in, sizeof in, out, sizeof out, 32);
+  CHECK(r.status == PLUMB_OK && r.trap == (same ? PLUMB_TRAP_NONE : PLUMB_TRAP_RACE),
+        "stmatrix to one place, %s: %s", same ? "one value" : "several", r.message);
+  for (unsigned i = 0; same && i < sizeof out; i++)
+    CHECK(out[i] == (i % 2 ? 0 : 7), "stmatrix to one place: byte %u is %u", i, out[i]);
+}
+
 static void check_movmatrix(void) {
   uint8_t in[1024] = {0}, out[512];
   const char *text = SHARED_BEGIN ZERO
@@ -293,6 +308,7 @@ int main(void) {
       check_ldmatrix(count, trans);
       check_stmatrix(count, trans);
     }
+  for (int i = 0; i < 4; i++) check_stmatrix_to_one(i % 2 != 0, i > 1);
   check_movmatrix();
   for (size_t i = 0; i < sizeof wrong_rows / sizeof *wrong_rows; i++) check_wrong(&wrong_rows[i]);
   return check_finish();
