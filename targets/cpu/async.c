@@ -19,6 +19,7 @@ void plumb_async_create(plumb_block_run *br) {
   a->global = take(PLUMB_GLOBAL_MARKS, sizeof *a->global);
   a->lanes = take(br->lanes, sizeof *a->lanes);
   for (uint32_t l = 0; l < br->lanes; l++) a->lanes[l].end = &a->lanes[l].first;
+  a->rows_end = &a->rows;
   a->warps = take(br->grid->warps, sizeof *a->warps);
   for (uint32_t w = 0; w < br->grid->warps; w++) a->warps[w].open = 1;
   br->async = a;
@@ -33,7 +34,9 @@ static void unlink_op(plumb_async_op *op) {
   *op->link = op->next;
   if (op->next)
     op->next->link = op->link;
-  else if (!op->rows)
+  else if (op->rows)
+    op->br->async->rows_end = op->link;
+  else
     op->br->async->lanes[op->lane].end = op->link;
 }
 
@@ -161,22 +164,21 @@ static plumb_cp_rows *rows_create(uint32_t lanes) {
 
 plumb_async_op *plumb_async_rows_create(plumb_block_run *br, const plumb_strand *s) {
   plumb_async *a = br->async;
-  plumb_async_op *op = a->spare_rows, **end = &a->rows;
+  plumb_async_op *op = a->spare_rows;
   plumb_cp_rows *rows = op ? op->rows : rows_create(br->lanes);
   if (op)
     a->spare_rows = op->next;
   else
     op = take(1, sizeof *op);
-  while (*end) end = &(*end)->next;
-  memset(op, 0, sizeof *op);
   *op = (plumb_async_op){.br = br,
                          .rows = rows,
                          .marks = rows->marks,
-                         .link = end,
+                         .link = a->rows_end,
                          .pc = s->frame->pc_base + s->pc,
                          .type = PLUMB_I8,
                          .serial = ++a->serial};
-  *end = op;
+  *a->rows_end = op;
+  a->rows_end = &op->next;
   rows->count = 0;
   return op;
 }

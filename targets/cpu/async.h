@@ -126,7 +126,7 @@ struct plumb_async {
   plumb_mbarrier_object *barriers;
   plumb_lane_async *lanes;
   plumb_warp_async *warps;
-  plumb_async_op *rows;               /* of several lanes, in the order of issue */
+  plumb_async_op *rows, **rows_end;   /* of several lanes, in the order of issue */
   plumb_async_op *spare, *spare_rows; /* ended ones, for the next */
   uint32_t next_agent[2];
   uint64_t serial;

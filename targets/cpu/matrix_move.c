@@ -36,16 +36,20 @@ static bool find_one_by_one(plumb_block_run *br, const plumb_strand *s, uint32_t
   return true;
 }
 
-/* Row i as the registers `values` of the warp hold it. */
-static void gather_row(plumb_block_run *br, const plumb_strand *s, const plumb_reg *values,
+/* Row i as the registers `values` of the warp hold it; false if some of it is undefined, which
+ * equals nothing. */
+static bool gather_row(plumb_block_run *br, const plumb_strand *s, const plumb_reg *values,
                        uint32_t first, uint32_t i, bool columns, uint8_t out[ROW_BYTES]) {
   const uint8_t *from =
       plumb_operand(br, s->frame, values[i / ROWS]) + (size_t)first * sizeof(uint32_t);
   uint32_t row = i % ROWS;
+  bool defined = true;
   for (uint32_t c = 0; c < ROWS; c++) {
     uint32_t lane = columns ? 4 * c + row / 2 : 4 * row + c / 2, half = (columns ? row : c) % 2;
     memcpy(out + (size_t)c * 2, from + (size_t)lane * 4 + (size_t)half * 2, 2);
+    defined &= !br->undef || !plumb_undef_get(s->frame, values[i / ROWS], first + lane);
   }
+  return defined;
 }
 
 /* Whether an earlier row of the warp has the same address and the same bytes. As with any store
@@ -59,9 +63,9 @@ static bool is_repeated(plumb_block_run *br, const plumb_strand *s, const plumb_
   uint8_t own[ROW_BYTES], other[ROW_BYTES];
   for (uint32_t k = 0; k < i; k++) {
     if (addresses[k] != addresses[i]) continue;
-    gather_row(br, s, values, first, i, columns, own);
-    gather_row(br, s, values, first, k, columns, other);
-    return memcmp(own, other, ROW_BYTES) == 0;
+    return gather_row(br, s, values, first, i, columns, own) &&
+           gather_row(br, s, values, first, k, columns, other) &&
+           memcmp(own, other, ROW_BYTES) == 0;
   }
   return false;
 }

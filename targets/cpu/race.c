@@ -226,16 +226,24 @@ static bool touch_span(const plumb_touch *t, uint32_t lane, unsigned window, uin
   return true;
 }
 
+/* The page of an address, the address of its word 0, and how many words it has. */
+static inline plumb_race_page *page_of(const plumb_touch *t, bool shared, uint64_t address,
+                                       uint64_t *out_start, size_t *out_words) {
+  plumb_race_page *p = shared ? &t->br->race->shared : plumb_race_page_find(t->br, address);
+  *out_start = shared ? plumb_window_base(PLUMB_WINDOW_SHARED)
+                      : address / PLUMB_RACE_PAGE_BYTES * PLUMB_RACE_PAGE_BYTES;
+  *out_words = p->words;
+  return p;
+}
+
 /* Aligned words, `parts` of them (a power of two) a lane, one after another. */
 static bool touch_words(const plumb_touch *t, const uint16_t *list, uint32_t count, bool shared,
                         uint64_t base, const uint64_t *offsets, uint32_t parts) {
-  plumb_race *race = t->br->race;
   for (uint32_t i = 0; i < count;) {
     uint64_t at = base + offsets[i];
-    plumb_race_page *p = shared ? &race->shared : plumb_race_page_find(t->br, at);
-    uint64_t start = shared ? plumb_window_base(PLUMB_WINDOW_SHARED)
-                            : at / PLUMB_RACE_PAGE_BYTES * PLUMB_RACE_PAGE_BYTES;
-    size_t words = shared ? race->shared.words : PLUMB_RACE_PAGE_WORDS;
+    uint64_t start;
+    size_t words;
+    plumb_race_page *p = page_of(t, shared, at, &start, &words);
     size_t word = (size_t)(at - start) / 4;
     bool plain = !p->by_byte && !p->write_block;
     uint32_t next = !plain     ? i
@@ -304,15 +312,13 @@ static inline uint32_t quick_rows(const plumb_touch *t, plumb_race_page *p, uint
 static bool touch_wide(const plumb_touch *t, const uint16_t *list, uint32_t count, bool shared,
                        uint64_t base, const uint64_t *offsets, uint64_t size_bytes) {
   enum { MOST = 8 };
-  plumb_race *race = t->br->race;
   uint32_t parts = (uint32_t)size_bytes / 4;
   bool quick = !t->strong && !t->br->grid->parts;
   for (uint32_t i = 0; i < count;) {
     uint64_t at = base + offsets[i];
-    plumb_race_page *p = shared ? &race->shared : plumb_race_page_find(t->br, at);
-    uint64_t start = shared ? plumb_window_base(PLUMB_WINDOW_SHARED)
-                            : at / PLUMB_RACE_PAGE_BYTES * PLUMB_RACE_PAGE_BYTES;
-    size_t words = shared ? race->shared.words : PLUMB_RACE_PAGE_WORDS;
+    uint64_t start;
+    size_t words;
+    plumb_race_page *p = page_of(t, shared, at, &start, &words);
     uint32_t next = i;
     if (quick && !p->by_byte && !p->write_block)
       next = parts == 4 ? quick_rows(t, p, start, words, base, offsets, list, i, count, 4)
