@@ -275,16 +275,18 @@ static void note_poll(const plumb_access *a) {
   a->s->poll_pc = a->s->frame->pc_base + a->s->pc + 1;
 }
 
-/* Byte `offset` of what `lane` stores and byte `other_offset` of what `other` does; an
- * undefined one equals nothing. */
-static bool stores_same(plumb_block_run *br, const plumb_access *a, uint32_t lane, uint64_t offset,
-                        uint32_t other, uint64_t other_offset) {
+/* Byte `offset` of what `lane` stores and byte `other_offset` of what `other` does. */
+static plumb_overlap overlap_of(plumb_block_run *br, const plumb_access *a, uint32_t lane,
+                                uint64_t offset, uint32_t other, uint64_t other_offset) {
   const plumb_frame *f = a->s->frame;
   const unsigned bytes = a->element_bytes;
   plumb_reg r = a->regs[offset / bytes], o = a->regs[other_offset / bytes];
-  if (br->undef && (plumb_undef_get(f, r, lane) || plumb_undef_get(f, o, other))) return false;
+  if (br->undef && (plumb_undef_get(f, r, lane) || plumb_undef_get(f, o, other)))
+    return PLUMB_OVERLAP_UNDEFINED;
   return plumb_operand(br, f, r)[(size_t)lane * bytes + offset % bytes] ==
-         plumb_operand(br, f, o)[(size_t)other * bytes + other_offset % bytes];
+                 plumb_operand(br, f, o)[(size_t)other * bytes + other_offset % bytes]
+             ? PLUMB_OVERLAP_SAME
+             : PLUMB_OVERLAP_DIFFERS;
 }
 
 plumb_overlap plumb_access_overlap(plumb_block_run *br, uint32_t lane, uint64_t offset,
@@ -295,9 +297,10 @@ plumb_overlap plumb_access_overlap(plumb_block_run *br, uint32_t lane, uint64_t 
   for (uint32_t k = lane; k > a->on->lo && k % PLUMB_WARP_LANES; k--) {
     uint64_t other = addresses[lane] + offset - addresses[k - 1];
     if (!plumb_lanes_has(a->on, k - 1) || other >= a->size_bytes) continue;
-    for (unsigned b = 0; b < size_bytes; b++)
-      if (!stores_same(br, a, lane, offset + b, k - 1, other + b)) return PLUMB_OVERLAP_DIFFERS;
-    return PLUMB_OVERLAP_SAME;
+    plumb_overlap found = PLUMB_OVERLAP_SAME;
+    for (unsigned b = 0; found == PLUMB_OVERLAP_SAME && b < size_bytes; b++)
+      found = overlap_of(br, a, lane, offset + b, k - 1, other + b);
+    return found;
   }
   return PLUMB_OVERLAP_NONE;
 }

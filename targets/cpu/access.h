@@ -31,7 +31,8 @@ static inline void plumb_access_want_offsets(plumb_block_run *br, const plumb_ac
 typedef enum plumb_overlap {
   PLUMB_OVERLAP_NONE,
   PLUMB_OVERLAP_SAME,
-  PLUMB_OVERLAP_DIFFERS
+  PLUMB_OVERLAP_DIFFERS,
+  PLUMB_OVERLAP_UNDEFINED /* one of the values, so that they are not known to be the same */
 } plumb_overlap;
 plumb_overlap plumb_access_overlap(plumb_block_run *br, uint32_t lane, uint64_t offset,
                                    unsigned size_bytes);

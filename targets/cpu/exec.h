@@ -143,6 +143,10 @@ typedef enum plumb_inst_fact {
 uint8_t plumb_inst_facts_of(const plumb_inst *inst, bool used); /* exec.c */
 /* The only instruction that defines `r`; NULL: none, or several. */
 const plumb_inst *plumb_single_definition(const plumb_function *f, plumb_reg r); /* guess.c */
+/* The definition of `r` that `inst` finds: the last one before it in its block, else the only one
+ * of the function; NULL: none, or which one is not plain to see. It may have a guard. */
+const plumb_inst *plumb_definition_before(const plumb_function *f, const plumb_inst *inst,
+                                          plumb_reg r);
 /* Adds PLUMB_INST_GUESSES to the facts of the function's instructions, where it holds. */
 void plumb_find_guesses(const plumb_function *f, uint8_t *facts);
 

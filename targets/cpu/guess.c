@@ -51,6 +51,20 @@ const plumb_inst *plumb_single_definition(const plumb_function *f, plumb_reg r) 
   return found;
 }
 
+static uint32_t block_of(const plumb_function *f, const plumb_inst *inst) {
+  uint32_t at = (uint32_t)(inst - f->insts), block = 0;
+  while (at >= f->blocks[block].first + f->blocks[block].count) block++;
+  return block;
+}
+
+const plumb_inst *plumb_definition_before(const plumb_function *f, const plumb_inst *inst,
+                                          plumb_reg r) {
+  const plumb_inst *first = &f->insts[f->blocks[block_of(f, inst)].first];
+  while (inst-- > first)
+    if (defines(f, inst, r)) return inst;
+  return plumb_single_definition(f, r);
+}
+
 /* An address as a register that is no copy of another one and no sum with a constant, and what
  * is added to it. */
 typedef struct place {
@@ -99,12 +113,6 @@ static uint32_t behind_moves(const plumb_function *f, uint32_t block) {
     block = last->target;
   }
   return UINT32_MAX;
-}
-
-static uint32_t block_of(const plumb_function *f, const plumb_inst *inst) {
-  uint32_t at = (uint32_t)(inst - f->insts), block = 0;
-  while (at >= f->blocks[block].first + f->blocks[block].count) block++;
-  return block;
 }
 
 /* The loop that a guess is made for: `guess` is what the load gave and what each swap found,

@@ -108,9 +108,13 @@ static bool touch_unit(const plumb_touch *t, plumb_race_page *p, size_t i, uint3
     again = overlap == PLUMB_OVERLAP_SAME ||
             (t->write && !t->strong && wb == block &&
              plumb_stores_one_constant(t->br->run, (uint32_t)(t->pc >> 32), (uint32_t)(w >> 32)));
-    if (!again)
-      return report(t->br, t->s, lane, address, t->write, w, wb,
-                    overlap == PLUMB_OVERLAP_DIFFERS ? "write of another value" : "write");
+    static const char *const writes[] = {
+        [PLUMB_OVERLAP_NONE] = "write",
+        [PLUMB_OVERLAP_SAME] = "write",
+        [PLUMB_OVERLAP_DIFFERS] = "write of another value",
+        [PLUMB_OVERLAP_UNDEFINED] = "write of an undefined value",
+    };
+    if (!again) return report(t->br, t->s, lane, address, t->write, w, wb, writes[overlap]);
   }
   if (t->write && r_live && conflicts(t, lane, r, rb, readers))
     return report(t->br, t->s, lane, address, true, r, rb, "read");

@@ -4,15 +4,26 @@
  * ordered with them is one. */
 #include "targets/cpu/race.h"
 
+/* A move, or the lower bits of an integer: what `inst` gives is its operand, as far as it goes. */
+static bool is_copy(const plumb_inst *inst) {
+  plumb_dtype to = (plumb_dtype)inst->type, from = (plumb_dtype)inst->type2;
+  if (inst->guard != PLUMB_NO_REG) return false;
+  if (inst->op == PLUMB_OP_MOV) return true;
+  return inst->op == PLUMB_OP_CVT && !plumb_dtype_is_float(to) && !plumb_dtype_is_float(from) &&
+         to != PLUMB_I1 && plumb_dtype_bytes(to) < plumb_dtype_bytes(from) &&
+         !(inst->flags & (PLUMB_FLAG_SAT | PLUMB_FLAG_NUW | PLUMB_FLAG_NSW));
+}
+
 /* The constant that an instruction stores, in one piece; false if it is not plain to see. */
 static bool find_constant(const plumb_function *f, const plumb_inst *inst, uint64_t *out) {
   enum { MOVES = 4 };
   if (inst->op != PLUMB_OP_STORE || inst->operands != 2) return false;
   plumb_reg r = plumb_inst_operands(f, inst)[1];
+  const plumb_inst *at = inst;
   for (int i = 0; i < MOVES && !plumb_reg_is_const(r); i++) {
-    const plumb_inst *d = plumb_single_definition(f, r);
-    if (!d || d->op != PLUMB_OP_MOV || d->guard != PLUMB_NO_REG) return false;
-    r = plumb_inst_operands(f, d)[0];
+    at = plumb_definition_before(f, at, r);
+    if (!at || !is_copy(at)) return false;
+    r = plumb_inst_operands(f, at)[0];
   }
   unsigned bytes = plumb_dtype_bytes((plumb_dtype)inst->type);
   if (!plumb_reg_is_const(r) || bytes > 8) return false;
