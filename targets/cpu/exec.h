@@ -372,6 +372,12 @@ void plumb_frame_leave(plumb_block_run *br, plumb_frame *f, uint32_t lanes);
 /* Runs the block until it ends or has taken `quantum` backward branches. */
 plumb_block_end plumb_block_continue(plumb_block_run *br, uint64_t quantum);
 
+/* --- sreg.c --- */
+
+/* Executes an SREG for the lanes of `on`. */
+void plumb_exec_sreg(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
+                     const plumb_lanes *on);
+
 /* --- timer.c --- */
 
 static inline bool plumb_sreg_is_clock(plumb_sreg which) {
