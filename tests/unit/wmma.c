@@ -269,6 +269,11 @@ static const wrong_row wrong_rows[] = {
      "bar.sync 0;\nstmatrix.sync.aligned.m8n8.x4.shared.b16 [%t3], "
      "{%r0, %r1, %r2, %r3};\nld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%t4];\n" PUT_OUT,
      32, PLUMB_TRAP_RACE, ""},
+    {"stmatrix of undefined rows to one place",
+     FOUR
+     "ld.shared.b32 %r0, [s+1032];\nstmatrix.sync.aligned.m8n8.x1.shared.b16 [%t2], {%r0};\n" ZERO
+         PUT_OUT,
+     32, PLUMB_TRAP_RACE, ""},
     {"ldmatrix of global memory",
      FILL_SHARED ZERO "bar.sync 0;\nldmatrix.sync.aligned.m8n8.x4.b16 "
                       "{%r4, %r5, %r6, %r7}, [%x0];\n" PUT_OUT,
