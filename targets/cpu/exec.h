@@ -234,6 +234,7 @@ struct plumb_grid {
   uint64_t next_block; /* atomic */
   uint64_t trap_block; /* atomic: the lowest that trapped, UINT64_MAX none */
   struct plumb_intervals *intervals; /* global accesses of finished blocks (race.c) */
+  struct plumb_grid_reads *reads;    /* irregular reads of finished blocks (reads.c) */
   struct plumb_online *online;       /* ordered: tags of global memory (race.c) */
 };
 

@@ -96,6 +96,7 @@ bool plumb_race_end(plumb_block_run *br) {
   }
   plumb_intervals *own = &r->own;
   own->count = 0;
+  if (!plumb_reads_end(br)) plumb_trail_to_tags(br);
   plumb_trail_end(br, own);
   for (size_t i = 0; r->pages.count && i < r->pages.capacity; i++) {
     const plumb_race_page *p = r->pages.slots[i];
@@ -175,34 +176,40 @@ static void report_blocks(plumb_grid *g, const plumb_interval *a, const plumb_in
            (long long)t->block2[1], (long long)t->block2[2]);
 }
 
-static bool is_among(const uint64_t *list, size_t count, uint64_t value) {
-  for (size_t i = 0; i < count; i++)
-    if (list[i] == value) return true;
-  return false;
+/* The allocations that were written, by the upper halves of their addresses. */
+typedef struct written {
+  uint64_t allocations[64];
+  size_t count;
+  bool any; /* there were more */
+} written;
+
+static bool is_written(const written *w, uint64_t address) {
+  for (size_t i = 0; i < w->count; i++)
+    if (w->allocations[i] == address >> 32) return true;
+  return w->any;
+}
+
+static written find_written(const plumb_intervals *all) {
+  written w = {.count = 0};
+  for (size_t i = 0; i < all->count && !w.any; i++) {
+    const plumb_interval *item = &all->items[i];
+    if (!(item->how & PLUMB_TOUCH_WRITE) || is_written(&w, item->address)) continue;
+    w.any = w.count == sizeof w.allocations / sizeof *w.allocations;
+    if (!w.any) w.allocations[w.count++] = item->address >> 32;
+  }
+  return w;
 }
 
 /* Reads of allocations that no block writes conflict with nothing, and are most of all. */
-static void drop_unwritten(plumb_intervals *all) {
-  enum { MOST = 64 };
-  uint64_t written[MOST];
-  size_t count = 0, kept = 0;
-  for (size_t i = 0; i < all->count; i++) {
-    if (!(all->items[i].how & PLUMB_TOUCH_WRITE)) continue;
-    if (is_among(written, count, all->items[i].address >> 32)) continue;
-    if (count == MOST) return;
-    written[count++] = all->items[i].address >> 32;
-  }
-  for (size_t i = 0; i < all->count; i++)
-    if (is_among(written, count, all->items[i].address >> 32)) all->items[kept++] = all->items[i];
-  all->count = kept;
+static void drop_unwritten(plumb_intervals *all, const written *w) {
+  size_t kept = 0;
+  for (size_t i = 0; i < all->count && !w->any; i++)
+    if (is_written(w, all->items[i].address)) all->items[kept++] = all->items[i];
+  if (!w->any) all->count = kept;
 }
 
-void plumb_race_finish(plumb_grid *g) {
-  plumb_intervals *all = g->intervals;
-  if (!all || g->run->trap.kind != PLUMB_TRAP_NONE) return;
-  drop_unwritten(all);
-  if (all->count < 2) return;
-  qsort(all->items, all->count, sizeof *all->items, by_address);
+/* Sorted intervals. */
+static bool check_intervals(plumb_grid *g, const plumb_intervals *all) {
   reach reaches[4] = {{0}}; /* by how */
   for (size_t i = 0; i < all->count; i++) {
     const plumb_interval *item = &all->items[i];
@@ -214,21 +221,89 @@ void plumb_race_finish(plumb_grid *g) {
       if (end_of(other) > item->address &&
           !plumb_stores_one_constant(g->run, other->pc, item->pc)) {
         report_blocks(g, other, item, item->address);
-        return;
+        return false;
       }
     }
     extend(&reaches[item->how], item);
   }
+  return true;
+}
+
+/* The writes that begin at or before an address: the two of different blocks that reach
+ * furthest. */
+typedef struct write_reach {
+  uint64_t address;
+  reach reach;
+} write_reach;
+
+static write_reach *find_writes(const plumb_intervals *all, size_t *out_count) {
+  write_reach *w = malloc((all->count + 1) * sizeof *w);
+  reach last = {0};
+  *out_count = 0;
+  if (!w) abort();
+  for (size_t i = 0; i < all->count; i++) {
+    if (!(all->items[i].how & PLUMB_TOUCH_WRITE)) continue;
+    extend(&last, &all->items[i]);
+    w[(*out_count)++] = (write_reach){all->items[i].address, last};
+  }
+  return w;
+}
+
+/* A write of another block that meets the read; NULL. */
+static const plumb_interval *find_write(const write_reach *w, size_t count,
+                                        const plumb_interval *read) {
+  size_t low = 0, high = count; /* w[low ..) begin behind the read */
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (w[middle].address < end_of(read))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (!low) return NULL;
+  const plumb_interval *write = w[low - 1].reach.first;
+  if (write->block == read->block) write = w[low - 1].reach.second;
+  return end_of(write) > read->address ? write : NULL;
+}
+
+/* Reports the conflict at the lowest address, whatever order the blocks ended in. */
+static void check_reads(plumb_grid *g, const plumb_intervals *all, const written *written) {
+  plumb_reads_cursor at = {0};
+  plumb_interval read, found = {.address = UINT64_MAX};
+  const plumb_interval *found_write = NULL;
+  size_t count;
+  write_reach *writes = find_writes(all, &count);
+  while (plumb_reads_next(g->reads, &at, &read)) {
+    if (!is_written(written, read.address) || by_address(&read, &found) >= 0) continue;
+    const plumb_interval *write = find_write(writes, count, &read);
+    if (write) found = read, found_write = write;
+  }
+  if (found_write)
+    report_blocks(g, found_write, &found,
+                  found.address > found_write->address ? found.address : found_write->address);
+  free(writes);
+}
+
+void plumb_race_finish(plumb_grid *g) {
+  plumb_intervals *all = g->intervals;
+  if (!all || g->run->trap.kind != PLUMB_TRAP_NONE) return;
+  written w = find_written(all);
+  drop_unwritten(all, &w);
+  if (!all->count) return;
+  qsort(all->items, all->count, sizeof *all->items, by_address);
+  if (check_intervals(g, all)) check_reads(g, all, &w);
 }
 
 void plumb_race_grid_destroy(plumb_grid *g) {
   if (g->intervals) free(g->intervals->items);
   free(g->intervals);
+  plumb_grid_reads_destroy(g->reads);
   if (g->online) {
     plumb_page_table_destroy(&g->online->pages);
     plumb_clock_map_destroy(&g->online->published);
     free(g->online);
   }
   g->intervals = NULL;
+  g->reads = NULL;
   g->online = NULL;
 }

@@ -230,6 +230,11 @@ static bool touch_span(const plumb_touch *t, uint32_t lane, unsigned window, uin
   return true;
 }
 
+bool plumb_race_touch_span(const plumb_touch *t, uint32_t lane, uint64_t address,
+                           uint64_t size_bytes) {
+  return touch_span(t, lane, PLUMB_WINDOW_GLOBAL, address, size_bytes, 0);
+}
+
 /* The page of an address, the address of its word 0, and how many words it has. */
 static inline plumb_race_page *page_of(const plumb_touch *t, bool shared, uint64_t address,
                                        uint64_t *out_start, size_t *out_words) {
@@ -358,8 +363,13 @@ bool plumb_race_touch(plumb_block_run *br, const plumb_strand *s, const uint16_t
   if (br->async && !plumb_async_allows(br, s, list, count, window, base, offsets, size_bytes, how))
     return false;
   if (window == PLUMB_WINDOW_SHARED) base = plumb_race_shared(br, base, &window);
-  if (window == PLUMB_WINDOW_GLOBAL) plumb_trail_to_tags(br);
   plumb_touch t = plumb_race_touch_of(br, s, how);
+  if (window == PLUMB_WINDOW_GLOBAL) {
+    if (how == PLUMB_TOUCH_READ &&
+        plumb_reads_add(br->race, list, count, base, offsets, size_bytes, (uint32_t)(t.pc >> 32)))
+      return true;
+    plumb_trail_to_tags(br);
+  }
   bool shared = window == PLUMB_WINDOW_SHARED;
   bool words = size_bytes % 4 == 0 && size_bytes <= 32 && (size_bytes & (size_bytes - 1)) == 0;
   for (uint32_t i = 0; words && i < count; i++) words = ((base + offsets[i]) & 3) == 0;
@@ -401,6 +411,7 @@ void plumb_race_destroy(plumb_block_run *br) {
   forget_clocks(br);
   plumb_page_table_destroy(&r->pages);
   free(r->own.items);
+  free(r->reads.items);
   plumb_race_page_empty(&r->shared);
   free(r);
   br->race = NULL;

@@ -1,5 +1,6 @@
 /* Happens-before, inside: tags (race.c, race_page.c, party.c), what lanes know of each other
- * (clock.c), and accesses of finished blocks (interval.c).
+ * (clock.c), regular accesses and irregular reads without tags (trail.c, reads.c), and accesses of
+ * finished blocks (interval.c).
  *
  * Every block has a time that goes up when lanes meet or publish. An access is stamped
  * (lane, time). Lane l's next access comes after an access of lane k at time t when
@@ -105,12 +106,42 @@ typedef struct plumb_trail {
   bool tagged; /* tags hold everything, the tracks nothing */
 } plumb_trail;
 
+/* A read of one lane, by an access that is no track. */
+typedef struct plumb_read {
+  uint64_t place; /* address << 8 | bytes */
+  uint32_t pc, lane;
+} plumb_read;
+
+/* Those of one block, in their order. The ones from `old` on are of `time`, and lie in the spans,
+ * one an allocation. */
+#define PLUMB_MAX_SPANS 16u
+typedef struct plumb_reads {
+  plumb_read *items;
+  size_t count, capacity, old;
+  uint32_t time, span_count;
+  uint32_t in_vain; /* blocks whose reads became tags */
+  struct plumb_span {
+    uint64_t low, high;
+  } spans[PLUMB_MAX_SPANS];
+} plumb_reads;
+
+/* Those of finished blocks, block after block. */
+typedef struct plumb_grid_reads {
+  plumb_read *items;
+  struct plumb_grid_reads_block {
+    uint64_t index;
+    size_t end; /* of its items */
+  } *blocks;
+  size_t count, capacity, block_count, block_capacity;
+} plumb_grid_reads;
+
 struct plumb_race {
   uint32_t time, start; /* start: the block's first time; older tags are stale */
   uint32_t floor;
   uint32_t warp_floor[PLUMB_MAX_WARPS];
   plumb_race_page shared; /* one page of the window's whole size */
   plumb_trail trail;      /* global memory */
+  plumb_reads reads;      /* the same, as long as the trail has no tags */
   plumb_page_table pages; /* the same, unless the grid keeps them online */
   plumb_race_page *cache[64];
   plumb_intervals own;       /* room for the accesses of one block */
@@ -179,6 +210,9 @@ typedef struct plumb_touch {
   uint32_t strong;
   bool write;
 } plumb_touch;
+/* `size_bytes` of global memory from `address` on, by one lane; false: a race. */
+bool plumb_race_touch_span(const plumb_touch *t, uint32_t lane, uint64_t address,
+                           uint64_t size_bytes);
 plumb_touch plumb_race_touch_of(plumb_block_run *br, const plumb_strand *s, unsigned how);
 /* The page of a global address. */
 plumb_race_page *plumb_race_page_find(plumb_block_run *br, uint64_t address);
@@ -197,9 +231,31 @@ bool plumb_stores_one_constant(const plumb_run *run, uint32_t pc,
 void plumb_trail_begin(plumb_block_run *br); /* a fresh block */
 /* False if it cannot be seen that the access is in order, or if there are too many. */
 bool plumb_trail_add(plumb_race *r, const plumb_track *a);
+/* Whether a read of [low, high) conflicts with no track and no tags are kept. */
+bool plumb_trail_allows(plumb_race *r, uint64_t low, uint64_t high);
 /* From now on tags are kept. */
 void plumb_trail_to_tags(plumb_block_run *br);
 void plumb_trail_end(const plumb_block_run *br, plumb_intervals *out);
+
+/* --- reads.c --- */
+
+void plumb_reads_begin(plumb_reads *list);  /* a fresh block */
+void plumb_reads_retire(plumb_reads *list); /* what was read is in order with what comes */
+/* False if it is not seen to be in order, or tags are kept, or there are too many. */
+bool plumb_reads_add(plumb_race *r, const uint16_t *lanes, uint32_t count, uint64_t base,
+                     const uint64_t *offsets, uint64_t size_bytes, uint32_t pc);
+/* Whether some that are not old may lie in [low, high). */
+bool plumb_reads_meet(const plumb_reads *list, uint64_t low, uint64_t high);
+/* The tags of the old ones, or of the others. */
+void plumb_reads_to_tags(plumb_block_run *br, bool old);
+/* Gives the block's reads to the grid; false: there are too many. */
+bool plumb_reads_end(plumb_block_run *br);
+/* One after another, from a cursor of zeros on; false: no more. */
+typedef struct plumb_reads_cursor {
+  size_t block, item;
+} plumb_reads_cursor;
+bool plumb_reads_next(const plumb_grid_reads *all, plumb_reads_cursor *at, plumb_interval *out);
+void plumb_grid_reads_destroy(plumb_grid_reads *all);
 
 /* Nonzero if any of n words was touched since the floor. */
 uint64_t plumb_race_busy(const uint64_t *w, const uint64_t *r, uint32_t n, uint32_t floor);

@@ -1,8 +1,8 @@
 /* The trail of a block: its regular accesses to global memory, each kept whole (a track)
- * instead of as tags of every word. Two tracks that touch the same bytes are in order if a
- * barrier of the whole block lies between them, or if every lane meets only itself. Where
- * that is not plain to see, or lanes meet in another way, all tracks are turned into the
- * tags that they stand for, and tags decide for the rest of the block. */
+ * instead of as tags of every word. Irregular reads are kept beside it (reads.c). Two tracks that
+ * touch the same bytes are in order if a barrier of the whole block lies between them, or if every
+ * lane meets only itself. Where that is not plain to see, or lanes meet in another way, all tracks
+ * are turned into the tags that they stand for, and tags decide for the rest of the block. */
 #include <assert.h>
 
 #include "targets/cpu/race.h"
@@ -75,6 +75,16 @@ static bool retire(plumb_race *r) {
     if (!keep(&r->trail.old, &fresh->items[i])) return false;
   fresh->count = 0;
   r->trail.floor = r->floor;
+  plumb_reads_retire(&r->reads);
+  return true;
+}
+
+bool plumb_trail_allows(plumb_race *r, uint64_t low, uint64_t high) {
+  if (r->trail.tagged || !retire(r)) return false;
+  for (uint32_t i = 0; i < r->trail.fresh.count; i++) {
+    const plumb_track *t = &r->trail.fresh.items[i];
+    if (t->write && t->low < high && low < t->high) return false;
+  }
   return true;
 }
 
@@ -85,6 +95,7 @@ bool plumb_trail_add(plumb_race *r, const plumb_track *a) {
     bool meets = t->low < a->high && a->low < t->high && (t->write || a->write);
     if (meets && !meets_own_lanes(t, a)) return false;
   }
+  if (a->write && plumb_reads_meet(&r->reads, a->low, a->high)) return false;
   bool overlaps = magnitude(a->rows.pitch) < a->rows.stretch_bytes;
   if (a->write && a->rows.stretches > 1 && overlaps) return false;
   return keep(&r->trail.fresh, a);
@@ -93,6 +104,7 @@ bool plumb_trail_add(plumb_race *r, const plumb_track *a) {
 void plumb_trail_begin(plumb_block_run *br) {
   plumb_trail *trail = &br->race->trail;
   trail->fresh.count = trail->old.count = 0;
+  plumb_reads_begin(&br->race->reads);
   trail->floor = br->race->floor;
   trail->tagged = br->async || br->cluster || br->grid->online || br->grid->parts;
 }
@@ -116,8 +128,11 @@ void plumb_trail_to_tags(plumb_block_run *br) {
   if (trail->tagged) return;
   trail->tagged = true;
   tag_tracks(br, &trail->old, true);
+  plumb_reads_to_tags(br, true);
   tag_tracks(br, &trail->fresh, false);
+  plumb_reads_to_tags(br, false);
   trail->fresh.count = trail->old.count = 0;
+  plumb_reads_begin(&br->race->reads);
 }
 
 /* --- at the end of a block --- */

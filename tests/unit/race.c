@@ -407,11 +407,100 @@ static void test_meetings(void) {
   }
 }
 
+/* Reads of many arrays at places without a rule, (7 t^2 + 3) mod 64 of lane t: 50 is read by
+ * lanes 5, 27, 37 and 59, 63 by lane 6 and others, 1 by none. Lane 5 writes into the last array, or
+ * all lanes write theirs. */
+#define ONE "setp.ne.u32 %p0, %r1, 5; @%p0 bra E; st.global.u32 "
+#define OWN "add.u64 %rd4, %rd2, %rd4; st.global.u32 [%rd4], %r1;"
+static const struct {
+  const char *name, *before, *between;
+  unsigned arrays, blocks;
+  const char *after, *saying;
+} scattered[] = {
+    {"reads alone", "", "", 3, 3, "", NULL},
+    {"a place that others read", "", "", 1, 1, ONE "[%rd2+200], 7;", "same block"},
+    {"that others read in the last array that is kept apart", "", "", 16, 1, ONE "[%rd2+200], 7;",
+     "same block"},
+    {"and in the first that is not", "", "", 17, 1, ONE "[%rd2+200], 7;", "same block"},
+    {"and of many", "", "", 40, 1, ONE "[%rd2+200], 7;", "same block"},
+    {"after a barrier", "", "bar.sync 0;", 17, 1, ONE "[%rd2+200], 7;", NULL},
+    {"after a barrier, other blocks", "", "bar.sync 0;", 3, 3, ONE "[%rd2+200], 7;",
+     "write by block"},
+    {"after a barrier, many arrays, other blocks", "", "bar.sync 0;", 40, 3, ONE "[%rd2+200], 7;",
+     "write by block"},
+    {"a place that nobody reads", "", "", 3, 3, ONE "[%rd2+4], 7;", NULL},
+    {"a byte beside one that is read", "", "", 3, 1,
+     "setp.ne.u32 %p0, %r1, 5; @%p0 bra E; st.global.u8 [%rd2+7], 7;", NULL},
+    {"a byte of one that others read", "", "", 3, 1,
+     "setp.ne.u32 %p0, %r1, 5; @%p0 bra E; st.global.u8 [%rd2+203], 7;", "same block"},
+    {"the last place", "", "", 3, 1, ONE "[%rd2+252], 7;", "same block"},
+    {"other blocks, where tags are kept in the end", "",
+     "bar.sync 0; ld.param.u64 %rd3, [p]; add.u64 %rd3, %rd3, %rd5; ld.global.u32 %r4, [%rd3];"
+     " bar.warp.sync -1;",
+     3, 3, ONE "[%rd2+200], 7;", "write by block"},
+    {"own places, after a barrier", "", "bar.sync 0;", 2, 1, OWN, NULL},
+    {"own places", "", "", 2, 1, OWN, "same block"},
+    {"own places before", OWN, "", 2, 1, "", "same block"},
+    {"own places before a barrier", OWN "bar.sync 0;", "", 2, 1, "", NULL},
+    {"after a barrier of warps", "", "bar.warp.sync -1;", 2, 1, ONE "[%rd2+200], 7;", "same block"},
+    {"read again after a barrier", "", "bar.sync 0; ld.global.u32 %r4, [%rd3];", 2, 1,
+     ONE "[%rd2+200], 7;", "same block"},
+};
+
+static void test_scattered(void) {
+  enum { MOST = 40, PLACES = 64 };
+  for (size_t i = 0; i < sizeof scattered / sizeof *scattered; i++) {
+    plumb_arena *arena = plumb_arena_create();
+    plumb_text t = plumb_text_create(arena);
+    unsigned n = scattered[i].arrays;
+    plumb_text_printf(&t,
+                      ".version 8.0\n.target sm_80\n.address_size 64\n"
+                      ".visible .entry k(.param .align 8 .b8 p[%u]) { .reg .b64 %%rd<6>;"
+                      " .reg .b32 %%r<9>; .reg .pred %%p<3>; mov.u32 %%r1, %%tid.x;"
+                      " mul.lo.u32 %%r2, %%r1, %%r1; mad.lo.u32 %%r2, %%r2, 7, 3;"
+                      " and.b32 %%r2, %%r2, 63; mul.wide.u32 %%rd3, %%r2, 4;"
+                      " mul.wide.u32 %%rd4, %%r1, 4; mov.u64 %%rd5, %%rd3;"
+                      " ld.param.u64 %%rd2, [p+%u]; %s\n",
+                      8 * n, 8 * (n - 1), scattered[i].before);
+    for (unsigned a = 0; a < n; a++)
+      plumb_text_printf(&t,
+                        " ld.param.u64 %%rd2, [p+%u]; add.u64 %%rd3, %%rd2, %%rd5;"
+                        " ld.global.u32 %%r3, [%%rd3];\n",
+                        8 * a);
+    plumb_text_printf(&t, " mul.wide.u32 %%rd4, %%r1, 4;\n %s %s E: ret; }\n", scattered[i].between,
+                      scattered[i].after);
+    plumb_diag diag = {0};
+    plumb_program *p = plumb_program_create(arena, "race");
+    plumb_machine *m = plumb_machine_create(arena);
+    plumb_status status = plumb_ptx_decode(p, "race.ptx", t.data, strlen(t.data), &diag);
+    if (status == PLUMB_OK) status = plumb_program_finish(p, &diag);
+    if (status == PLUMB_OK) status = plumb_machine_load(m, p, &diag);
+    uint64_t params[MOST];
+    for (unsigned a = 0; a < n; a++) {
+      params[a] = plumb_machine_alloc(m, PLACES * 4, 256, "x");
+      plumb_machine_fill(m, params[a], 0, 1, PLACES * 4, &diag);
+    }
+    plumb_launch launch = {.grid = {scattered[i].blocks, 1, 1}, .block = {LANES, 1, 1}};
+    plumb_run_options options = plumb_run_options_default();
+    plumb_run_result result = {0};
+    if (status == PLUMB_OK)
+      status = plumb_machine_launch(m, "k", &launch, params, 8 * n, &options, &result, &diag);
+    bool raced = result.trap.kind == PLUMB_TRAP_RACE;
+    CHECK(status == PLUMB_OK && (raced || result.trap.kind == PLUMB_TRAP_NONE), "%s: %s%s",
+          scattered[i].name, diag.message, result.trap.message);
+    CHECK(scattered[i].saying ? raced && strstr(result.trap.message, scattered[i].saying) : !raced,
+          "%s: '%s'", scattered[i].name, raced ? result.trap.message : "");
+    plumb_machine_destroy(m);
+    plumb_arena_destroy(arena);
+  }
+}
+
 int main(void) {
   byte *bytes = malloc(BYTES * sizeof *bytes);
   unsigned answers[3] = {0}, fine = 0;
   test_same_place();
   test_meetings();
+  test_scattered();
   for (uint64_t seed = 1; seed <= KERNELS; seed++) {
     kernel k = random_kernel(seed * 7919);
     char *text = print(&k);
