@@ -335,12 +335,17 @@ static void match(plumb_block_run *br, const plumb_strand *s, const plumb_inst *
   unsigned bytes = plumb_dtype_bytes((plumb_dtype)inst->type);
   const uint8_t *values = plumb_operand(br, s->frame, plumb_inst_operands(s->frame->fn, inst)[0]);
   uint32_t same[PLUMB_WARP_LANES] = {0};
+  uint64_t bits[PLUMB_WARP_LANES] = {0};
   for (uint32_t i = 0; i < PLUMB_WARP_LANES; i++)
-    for (uint32_t k = 0; k < PLUMB_WARP_LANES; k++)
-      if ((w->active >> i & 1) && (w->active >> k & 1) &&
-          plumb_lane_bits(values, bytes, w->first + i) ==
-              plumb_lane_bits(values, bytes, w->first + k))
-        same[i] |= 1u << k;
+    if (w->active >> i & 1) bits[i] = plumb_lane_bits(values, bytes, w->first + i);
+  for (uint32_t left = w->active; left;) { /* one value after another */
+    uint64_t value = bits[__builtin_ctz(left)];
+    uint32_t equal = 0;
+    for (uint32_t k = 0; k < PLUMB_WARP_LANES; k++) equal |= (uint32_t)(bits[k] == value) << k;
+    equal &= w->active;
+    for (uint32_t k = 0; k < PLUMB_WARP_LANES; k++) same[k] |= equal >> k & 1 ? equal : 0;
+    left &= ~equal;
+  }
   for (uint32_t i = 0; i < PLUMB_WARP_LANES; i++) {
     if (!(w->active >> i & 1)) continue;
     bool all = same[i] == w->active;
