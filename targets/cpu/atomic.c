@@ -1,4 +1,5 @@
 /* Atomic operations: lane after lane in ascending order, each one step. */
+#include "targets/cpu/access.h"
 #include "targets/cpu/alu.h"
 #include "targets/cpu/bound.h"
 #include "targets/cpu/exec.h"
@@ -118,6 +119,69 @@ static uint32_t order_of(const plumb_inst *inst) {
   return inst->flags & PLUMB_FLAG_SEQ_CST ? inst->flags & ~order : inst->flags;
 }
 
+/* One lane's operation: what it found, and whether it wrote. */
+typedef struct exchange {
+  const plumb_inst *inst;
+  uint32_t lane;
+  const plumb_place *place;
+  unsigned bytes;
+  uint8_t old[16];
+  bool wrote;
+} exchange;
+
+static void store_bits(uint8_t *to, unsigned bytes, uint64_t v) {
+  uint32_t word = (uint32_t)v;
+  if (bytes == 4)
+    memcpy(to, &word, 4);
+  else
+    memcpy(to, &v, bytes);
+}
+
+/* Up to 8 bytes of global or shared memory. False: they were never written. */
+static bool exchange_word(plumb_block_run *br, exchange *e, const uint8_t *value,
+                          const uint8_t *swap) {
+  const plumb_place *p = e->place;
+  unsigned bytes = e->bytes;
+  plumb_atomic sub = (plumb_atomic)e->inst->sub;
+  uint64_t old = plumb_lane_bits(p->data, bytes, 0), given = plumb_lane_bits(value, bytes, 0);
+  if (sub != PLUMB_ATOMIC_EXCH && !plumb_state_is_initialised(p->state, bytes)) return false;
+  uint64_t fresh = plumb_atomic_apply(sub, (plumb_dtype)e->inst->type, old, given,
+                                      plumb_lane_bits(swap, bytes, 0));
+  if (bytes < 8) fresh &= (1ull << 8 * bytes) - 1;
+  br->changes += fresh != old; /* a failed attempt is no progress */
+  store_bits(p->data, bytes, fresh);
+  if (!p->allocation || plumb_allocation_tracks(p->allocation))
+    memset(p->state, PLUMB_BYTE_INITIALISED, bytes);
+  memcpy(e->old, &old, 8);
+  e->wrote = sub != PLUMB_ATOMIC_CAS || old == given;
+  return true;
+}
+
+/* 16 bytes, or local memory, which has no bytes in a row. */
+static bool exchange_bytes(plumb_block_run *br, exchange *e, const uint8_t *value,
+                           const uint8_t *swap) {
+  uint8_t state[16], fresh[16] = {0};
+  unsigned bytes = e->bytes;
+  plumb_atomic sub = (plumb_atomic)e->inst->sub;
+  plumb_place_read(br, e->place, e->lane, bytes, e->old, state);
+  if (sub != PLUMB_ATOMIC_EXCH && !plumb_state_is_initialised(state, bytes)) return false;
+  if (bytes == 16) {
+    bool take = sub == PLUMB_ATOMIC_EXCH || memcmp(e->old, value, 16) == 0;
+    memcpy(fresh, sub == PLUMB_ATOMIC_EXCH ? value : take ? swap : e->old, 16);
+  } else {
+    uint64_t result =
+        plumb_atomic_apply(sub, (plumb_dtype)e->inst->type, plumb_lane_bits(e->old, bytes, 0),
+                           plumb_lane_bits(value, bytes, 0), plumb_lane_bits(swap, bytes, 0));
+    memcpy(fresh, &result, 8);
+  }
+  memset(state, PLUMB_BYTE_INITIALISED, sizeof state);
+  uint64_t changes = br->changes;
+  plumb_place_write(br, e->place, e->lane, bytes, fresh, state);
+  if (memcmp(e->old, fresh, bytes) == 0) br->changes = changes; /* no progress */
+  e->wrote = sub != PLUMB_ATOMIC_CAS || memcmp(e->old, value, bytes) == 0;
+  return true;
+}
+
 static bool lane_atomic(plumb_block_run *br, plumb_strand *s, const plumb_inst *inst,
                         uint32_t lane) {
   plumb_frame *f = s->frame;
@@ -135,36 +199,20 @@ static bool lane_atomic(plumb_block_run *br, plumb_strand *s, const plumb_inst *
   if (racing && !plumb_race_touch(br, s, &one, 1, place.window, address, &zero, bytes,
                                   PLUMB_TOUCH_WRITE | PLUMB_TOUCH_STRONG))
     return false;
-  uint8_t old[16] = {0}, state[16], fresh[16] = {0};
-  plumb_place_read(br, &place, lane, bytes, old, state);
-  for (unsigned i = 0; i < bytes; i++)
-    if (state[i] != PLUMB_BYTE_INITIALISED && inst->sub != PLUMB_ATOMIC_EXCH)
-      return plumb_trap_at(br, PLUMB_TRAP_UNINITIALISED, f, s->pc, (int32_t)lane,
-                           "an atomic operation on memory that was never written");
   const plumb_reg *operands = plumb_inst_operands(f->fn, inst);
   const uint8_t *value = plumb_operand(br, f, operands[1]) + (size_t)lane * bytes;
   const uint8_t *swap =
       inst->operands > 2 ? plumb_operand(br, f, operands[2]) + (size_t)lane * bytes : value;
-  if (bytes == 16) {
-    bool take = inst->sub == PLUMB_ATOMIC_EXCH || memcmp(old, value, 16) == 0;
-    memcpy(fresh, inst->sub == PLUMB_ATOMIC_EXCH ? value : take ? swap : old, 16);
-  } else {
-    uint64_t result = plumb_atomic_apply(
-        (plumb_atomic)inst->sub, (plumb_dtype)inst->type, plumb_lane_bits(old, bytes, 0),
-        plumb_lane_bits(value, bytes, 0), plumb_lane_bits(swap, bytes, 0));
-    memcpy(fresh, &result, 8);
-  }
-  if (br->run->options.companions) flow_companion(br, s, inst, lane, &place, old);
-  bool same = memcmp(old, fresh, bytes) == 0;
-  memset(state, PLUMB_BYTE_INITIALISED, sizeof state);
-  uint64_t changes = br->changes;
-  plumb_place_write(br, &place, lane, bytes, fresh, state);
-  if (same) br->changes = changes; /* a failed attempt is no progress */
-  bool wrote = inst->sub != PLUMB_ATOMIC_CAS || memcmp(old, value, bytes) == 0;
-  if (racing && wrote && br->grid->fences)
+  exchange e = {.inst = inst, .lane = lane, .place = &place, .bytes = bytes};
+  if (!(place.data && bytes <= 8 ? exchange_word(br, &e, value, swap)
+                                 : exchange_bytes(br, &e, value, swap)))
+    return plumb_trap_at(br, PLUMB_TRAP_UNINITIALISED, f, s->pc, (int32_t)lane,
+                         "an atomic operation on memory that was never written");
+  if (br->run->options.companions) flow_companion(br, s, inst, lane, &place, e.old);
+  if (racing && e.wrote && br->grid->fences)
     plumb_race_strong(br, lane, place.window, address, order_of(inst), false, true);
   plumb_reg r = plumb_inst_results(f->fn, inst)[0];
-  memcpy(plumb_reg_lanes(br, f, r) + (size_t)lane * bytes, old, bytes);
+  memcpy(plumb_reg_lanes(br, f, r) + (size_t)lane * bytes, e.old, bytes);
   uint64_t *loads = place.window == PLUMB_WINDOW_SHARED ? &br->counters.shared_load_bytes
                                                         : &br->counters.global_load_bytes;
   uint64_t *stores = place.window == PLUMB_WINDOW_SHARED ? &br->counters.shared_store_bytes

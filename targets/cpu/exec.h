@@ -334,8 +334,17 @@ static inline const uint8_t *plumb_operand(plumb_block_run *br, const plumb_fram
 /* Lane `l` of an operand, zero-extended from its storage size (up to 8 bytes). */
 static inline uint64_t plumb_lane_bits(const uint8_t *lanes, unsigned bytes, uint32_t l) {
   uint64_t v = 0;
-  memcpy(&v, lanes + (size_t)l * bytes, bytes);
-  return v;
+  uint32_t word;
+  switch (bytes) { /* whole loads: a copy of 4 bytes that is read back as 8 stalls */
+    case 1:
+      return lanes[l];
+    case 4:
+      memcpy(&word, lanes + (size_t)l * 4, 4);
+      return word;
+    default:
+      memcpy(&v, lanes + (size_t)l * bytes, bytes);
+      return v;
+  }
 }
 
 /* Records a trap (the first one counts) and returns false, so that handlers can
