@@ -139,7 +139,8 @@ typedef struct driver_module {
   int ptx_arch;               /* of its .target: 80 for sm_80 */
   driver_function *functions; /* one a kernel */
   size_t function_count;
-  plumb_module *readings[PLUMB_FREEDOM_COUNT]; /* NULL: no such place, or not asked yet */
+  plumb_module *readings[PLUMB_FREEDOM_COUNT];       /* NULL: no such place, or not asked yet */
+  const plumb_program *counted[PLUMB_FREEDOM_COUNT]; /* whose functions say where the places are */
   bool has_readings;
 } driver_module;
 

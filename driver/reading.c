@@ -23,28 +23,52 @@ static bool is_only_thread(void) {
   return count == 1;
 }
 
-/* What a kernel takes from the heap or gives back, no image brings back. */
-static bool uses_heap(const plumb_function *fn, bool *seen) {
+/* Whether the function or one that it calls `is` so; `seen` by index, all false. */
+static bool reaches(const plumb_function *fn, bool *seen,
+                    bool (*is)(const plumb_function *fn, int which), int which) {
   if (seen[fn->index]) return false;
   seen[fn->index] = true;
-  for (size_t i = 0; i < fn->inst_count; i++) {
-    const plumb_inst *inst = &fn->insts[i];
-    if (inst->op == PLUMB_OP_ALLOC || inst->op == PLUMB_OP_FREE ||
-        inst->op == PLUMB_OP_CALL_INDIRECT)
+  if (is(fn, which)) return true;
+  for (size_t i = 0; i < fn->inst_count; i++)
+    if (fn->insts[i].op == PLUMB_OP_CALL &&
+        reaches(fn->program->functions[fn->insts[i].target], seen, is, which))
       return true;
-    if (inst->op == PLUMB_OP_CALL && uses_heap(fn->program->functions[inst->target], seen))
-      return true;
-  }
   return false;
 }
 
+static bool reaches_any(const plumb_function *fn, bool (*is)(const plumb_function *fn, int which),
+                        int which) {
+  bool *seen = calloc(fn->program->function_count + 1, sizeof *seen);
+  bool found = !seen || reaches(fn, seen, is, which);
+  free(seen);
+  return found;
+}
+
+/* What a kernel takes from the heap or gives back, no image brings back. */
+static bool uses_heap(const plumb_function *fn, int unused) {
+  (void)unused;
+  for (size_t i = 0; i < fn->inst_count; i++)
+    if (fn->insts[i].op == PLUMB_OP_ALLOC || fn->insts[i].op == PLUMB_OP_FREE ||
+        fn->insts[i].op == PLUMB_OP_CALL_INDIRECT)
+      return true;
+  return false;
+}
+
+static bool is_read_otherwise(const plumb_function *fn, int which) {
+  return fn->other_readings >> which & 1;
+}
+
 static bool may_be_tried(driver_function *f) {
-  if (f->trials == 0) {
-    bool *seen = calloc(f->module->program->function_count + 1, sizeof *seen);
-    if (!seen || uses_heap(f->fn, seen)) f->trials = TRIALS;
-    free(seen);
-  }
+  if (f->trials == 0 && reaches_any(f->fn, uses_heap, 0)) f->trials = TRIALS;
   return f->trials < TRIALS;
+}
+
+/* There is nothing to say of readings that the kernel does not have. */
+static void pass_over(driver_function *f) {
+  for (int i = 0; i < PLUMB_FREEDOM_COUNT; i++) {
+    const plumb_program *p = f->module->counted[i];
+    if (!p || !reaches_any(p->functions[f->fn->index], is_read_otherwise, i)) f->noted |= 1u << i;
+  }
 }
 
 /* A program beside the module's own for each reading that it has. */
@@ -65,6 +89,8 @@ static void make_readings(driver_device *d, driver_module *m) {
               : p;
     if (!counted || !plumb_program_read_otherwise(counted, (plumb_freedom)i)) continue;
     if (plumb_program_finish(p, &diag) != PLUMB_OK) continue;
+    if (counted != p && plumb_program_finish(counted, &diag) != PLUMB_OK) continue;
+    m->counted[i] = counted;
     m->readings[i] = plumb_machine_add_reading(d->machine, p, m->loaded);
   }
 }
@@ -74,6 +100,7 @@ plumb_memory_image *driver_trial_begin(driver_device *d, const driver_launch *l)
   driver_module *m = f->module;
   if (!d->notes || !may_be_tried(f)) return NULL;
   if (!m->has_readings) make_readings(d, m);
+  if (f->trials == 0) pass_over(f);
   for (int i = 0; i < PLUMB_FREEDOM_COUNT; i++)
     if (m->readings[i] && !(f->noted >> i & 1))
       return plumb_machine_take_image(d->machine, MEMORY_LIMIT, is_only_thread());

@@ -295,21 +295,24 @@ static bool shows_order(const plumb_function *f, const plumb_inst *inst) {
   return !commutes || (inst->results && is_read(f, plumb_inst_results(f, inst)[0]));
 }
 
+static size_t read_function(plumb_function *f, plumb_freedom which) {
+  size_t blocks = f->block_count, places = 0, readers = 0;
+  if (which == PLUMB_FREEDOM_NAN) places += readers = readers_of_payloads(f);
+  for (uint32_t b = 0; b < blocks; b++) {
+    if (which == PLUMB_FREEDOM_CONTRACT) places += contract_block(f, b);
+    if (which == PLUMB_FREEDOM_NAN && readers) pay_block(f, b);
+    if (which == PLUMB_FREEDOM_TRY_WAIT) places += wait_block(f, b);
+    if (which == PLUMB_FREEDOM_APPROX) places += move_block(f, b);
+    for (size_t k = 0; which == PLUMB_FREEDOM_ORDER && k < f->blocks[b].inst_count; k++)
+      places += shows_order(f, &f->blocks[b].insts[k]);
+  }
+  if (places) f->other_readings |= 1u << which;
+  return places;
+}
+
 size_t plumb_program_read_otherwise(plumb_program *p, plumb_freedom which) {
   size_t places = 0;
-  for (size_t i = 0; i < p->function_count; i++) {
-    plumb_function *f = p->functions[i];
-    size_t blocks = f->block_count, readers = 0;
-    if (f->kind == PLUMB_HOST) continue;
-    if (which == PLUMB_FREEDOM_NAN) places += readers = readers_of_payloads(f);
-    for (uint32_t b = 0; b < blocks; b++) {
-      if (which == PLUMB_FREEDOM_CONTRACT) places += contract_block(f, b);
-      if (which == PLUMB_FREEDOM_NAN && readers) pay_block(f, b);
-      if (which == PLUMB_FREEDOM_TRY_WAIT) places += wait_block(f, b);
-      if (which == PLUMB_FREEDOM_APPROX) places += move_block(f, b);
-      for (size_t k = 0; which == PLUMB_FREEDOM_ORDER && k < f->blocks[b].inst_count; k++)
-        places += shows_order(f, &f->blocks[b].insts[k]);
-    }
-  }
+  for (size_t i = 0; i < p->function_count; i++)
+    if (p->functions[i]->kind != PLUMB_HOST) places += read_function(p->functions[i], which);
   return places;
 }

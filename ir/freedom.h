@@ -37,9 +37,9 @@ const char *plumb_freedom_sentence(plumb_arena *arena, unsigned bits, plumb_free
                                    const char *which_are);
 
 /* Rewrites the kernels and device functions of an unfinished program to the other reading; how many
- * places have it. For NAN those are the integer instructions that read a float result, without
- * which no result can tell one payload from another, and 0 leaves the program as it is. For ORDER
- * nothing is rewritten.
+ * places have it, also noted function by function (other_readings). For NAN those are the integer
+ * instructions that read a float result, without which no result can tell one payload from another,
+ * and 0 leaves the program as it is. For ORDER nothing is rewritten.
  *
  * CONTRACT  an add or sub of a mul's result in the same block, both to nearest and with one
  *           flushing, becomes an fma

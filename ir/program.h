@@ -303,6 +303,7 @@ typedef struct plumb_function {
   uint32_t max_threads;         /* .maxntid product or 0 */
   uint32_t required_threads[3]; /* .reqntid or 0 */
   uint32_t required_cluster[3]; /* .reqnctapercluster or 0: blocks of a cluster */
+  uint32_t other_readings;      /* 1 << plumb_freedom: plumb_program_read_otherwise found places */
   /* set by plumb_program_finish */
   plumb_inst *insts;
   size_t inst_count;
