@@ -3,7 +3,7 @@
  * 1 a value at an end of that error. */
 #include <math.h>
 
-#include "targets/cpu/alu_lanes.h"
+#include "targets/cpu/alu_approx.h"
 #include "targets/cpu/float_convert.h"
 
 /* div.approx.f32 (9.7.3.8): for 2^126 < |b| < 2^128 the reciprocal is flushed, so the
@@ -84,20 +84,54 @@ static inline uint32_t flushed_f32(uint32_t bits, bool flush) {
   return flush && (bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits;
 }
 
+/* As `approximate`, of a chunk. */
+PLUMB_CLONES
+static void approximate_lanes(plumb_approx which, const double *a, const double *b, double *r) {
+  enum { N = PLUMB_APPROX_CHUNK };
+  if (plumb_approx_lanes(which, a, r)) return;
+  if (which == PLUMB_APPROX_RCP)
+    for (int i = 0; i < N; i++) r[i] = 1 / a[i];
+  else if (which == PLUMB_APPROX_DIV_FULL)
+    for (int i = 0; i < N; i++) r[i] = a[i] / b[i];
+  else if (which == PLUMB_APPROX_SQRT)
+    for (int i = 0; i < N; i++) r[i] = sqrt(a[i]);
+  else if (which == PLUMB_APPROX_RSQRT)
+    for (int i = 0; i < N; i++) r[i] = 1 / sqrt(a[i]);
+  else
+    for (int i = 0; i < N; i++) r[i] = approximate(which, PLUMB_F32, a[i], b[i]);
+}
+
+PLUMB_CLONES
+static void widen(double *out, const uint32_t *a, size_t count, bool flush) {
+  for (size_t i = 0; i < count; i++) out[i] = f32_of(flushed_f32(a[i], flush));
+}
+
+PLUMB_CLONES
+static void narrow(uint32_t *out, const double *v, size_t count, bool flush, bool saturate) {
+  for (size_t i = 0; i < count; i++) {
+    double x = saturate ? (v[i] > 0 ? (v[i] < 1 ? v[i] : 1) : 0) : v[i];
+    out[i] = isnan(x) ? PLUMB_F32_NAN : flushed_f32(bits_of_f32((float)x), flush);
+  }
+}
+
 /* What the general loop below does for imm 0, with the hardware's conversions. */
 static bool execute_f32(const lanes *x, plumb_approx which) {
+  enum { N = PLUMB_APPROX_CHUNK };
   uint32_t flags = x->inst->flags;
   bool flush_in = (flags & (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_IN)) != 0;
   bool flush_out = (flags & (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_OUT)) != 0;
   bool saturate = (flags & PLUMB_FLAG_SAT) != 0;
   const uint32_t *a = x->operands[0], *b = x->inst->operands > 1 ? x->operands[1] : NULL;
   uint32_t *r = x->results[0];
-  for (size_t l = x->lo; l < x->hi; l++) {
-    double v = approximate(which, PLUMB_F32, f32_of(flushed_f32(a[l], flush_in)),
-                           b ? f32_of(flushed_f32(b[l], flush_in)) : 0);
-    if (saturate) v = v > 0 ? (v < 1 ? v : 1) : 0;
-    uint32_t bits = bits_of_f32((float)v);
-    r[l] = isnan(v) ? PLUMB_F32_NAN : flushed_f32(bits, flush_out);
+  double values[2][N], results[N];
+  for (size_t i = 0; i < N; i++)
+    values[0][i] = values[1][i] = 0.75; /* nothing special behind the last */
+  for (size_t l = x->lo; l < x->hi; l += N) {
+    size_t count = x->hi - l < N ? x->hi - l : N;
+    widen(values[0], a + l, count, flush_in);
+    if (b) widen(values[1], b + l, count, flush_in);
+    approximate_lanes(which, values[0], values[1], results);
+    narrow(r + l, results, count, flush_out, saturate);
   }
   return true;
 }
