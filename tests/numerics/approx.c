@@ -1,5 +1,6 @@
 /* Approximate PTX instructions: the error that their pages document, against MPFR, over
- * every exponent and at random (halves: every input), and the tables of special values
+ * every exponent and at random (halves: every input), that floats of one operand are the
+ * nearest ones, and the tables of special values
  * (PTX ISA 9.0, 9.7.3.8 to 9.7.3.23 and 9.7.4.9, 9.7.4.10).
  * PLUMB_NUMERICS_LONG=1: a million random inputs each. */
 #include <math.h>
@@ -140,6 +141,11 @@ static void check_chunk(const row *r, size_t count, bool edge) {
     if (!ok || i == 0)
       CHECK(ok, "%s.%s%s of %a, %a gives %a, not %a", plumb_approx_table[r->which].text,
             plumb_dtype_table[r->type].text, edge ? " at an end" : "", x, y, got, truth);
+    bool nearest = edge || r->type != PLUMB_F32 || arity > 1 || !isfinite(truth) ||
+                   got == (double)mpfr_get_flt(t, MPFR_RNDN);
+    if (!nearest)
+      CHECK(nearest, "%s of %a gives %a, not %a, the nearest of %a",
+            plumb_approx_table[r->which].text, x, got, (double)mpfr_get_flt(t, MPFR_RNDN), truth);
     double error = allowed(r, x, y, truth);
     normal += isfinite(error) && fabs(truth) < most && fabs(truth) > 0x1p-13;
     above += isfinite(error) && got - truth > error * 0.3;
