@@ -233,9 +233,8 @@ struct plumb_grid {
   uint64_t end_time;   /* the latest at which one has ended; under the run's lock */
   uint64_t next_block; /* atomic */
   uint64_t trap_block; /* atomic: the lowest that trapped, UINT64_MAX none */
-  struct plumb_intervals *intervals; /* global accesses of finished blocks (race.c) */
-  struct plumb_grid_reads *reads;    /* irregular reads of finished blocks (reads.c) */
-  struct plumb_online *online;       /* ordered: tags of global memory (race.c) */
+  struct plumb_finished *finished; /* global accesses of finished blocks (interval.c) */
+  struct plumb_online *online;     /* ordered: tags of global memory (race.c) */
 };
 
 typedef struct plumb_barrier_state {

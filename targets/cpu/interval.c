@@ -1,19 +1,37 @@
-/* Accesses of finished blocks, as intervals, and the conflicts between blocks: those of a
- * launch are ordered by nothing (see race.h). */
-#include <stdio.h>
+/* The accesses of a finished block, as intervals; conflict.c compares them. */
 #include <stdlib.h>
 
 #include "targets/cpu/race.h"
 
-/* --- the accesses of a finished block --- */
+void *plumb_grow(void *items, size_t *capacity, size_t count, size_t item_bytes) {
+  if (count <= *capacity) return items;
+  if (!*capacity) *capacity = 1024;
+  while (*capacity < count) *capacity *= 2;
+  items = realloc(items, *capacity * item_bytes);
+  if (!items) abort();
+  return items;
+}
 
 void plumb_intervals_add(plumb_intervals *list, const plumb_interval *item) {
-  if (list->count == list->capacity) {
-    list->capacity = list->capacity ? list->capacity * 2 : 1024;
-    list->items = realloc(list->items, list->capacity * sizeof *list->items);
-    if (!list->items) abort();
-  }
+  list->items = plumb_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
   list->items[list->count++] = *item;
+}
+
+static void add_all(plumb_intervals *list, const plumb_intervals *more) {
+  size_t count = list->count + more->count;
+  if (!more->count) return;
+  list->items = plumb_grow(list->items, &list->capacity, count, sizeof *list->items);
+  memcpy(list->items + list->count, more->items, more->count * sizeof *more->items);
+  list->count = count;
+}
+
+void plumb_finished_destroy(plumb_finished *all) {
+  if (!all) return;
+  free(all->intervals.items);
+  free(all->reads);
+  free(all->blocks);
+  free(all->tracks);
+  free(all);
 }
 
 /* Zero if all words were touched by one instruction, the lanes going up by `step`. */
@@ -97,7 +115,6 @@ bool plumb_race_end(plumb_block_run *br) {
   plumb_intervals *own = &r->own;
   own->count = 0;
   if (!plumb_reads_end(br)) plumb_trail_to_tags(br);
-  plumb_trail_end(br, own);
   for (size_t i = 0; r->pages.count && i < r->pages.capacity; i++) {
     const plumb_race_page *p = r->pages.slots[i];
     if (!p) continue;
@@ -106,204 +123,8 @@ bool plumb_race_end(plumb_block_run *br) {
   }
   plumb_race_release(&r->pages);
   pthread_mutex_lock(&br->run->lock);
-  for (size_t i = 0; i < own->count; i++) plumb_intervals_add(br->grid->intervals, &own->items[i]);
+  plumb_trail_end(br, br->grid->finished);
+  add_all(&br->grid->finished->intervals, own);
   pthread_mutex_unlock(&br->run->lock);
   return true;
-}
-
-/* --- conflicts between blocks --- */
-
-static int by_address(const void *a, const void *b) {
-  const plumb_interval *x = a, *y = b;
-  if (x->address != y->address) return x->address < y->address ? -1 : 1;
-  if (x->block != y->block) return x->block < y->block ? -1 : 1;
-  return (int)x->how - (int)y->how;
-}
-
-/* The two intervals that reach furthest, of different blocks. */
-typedef struct reach {
-  const plumb_interval *first, *second;
-} reach;
-
-static uint64_t end_of(const plumb_interval *i) {
-  return i ? i->address + i->size_bytes : 0;
-}
-
-static void extend(reach *r, const plumb_interval *i) {
-  if (!r->first || r->first->block == i->block) {
-    if (end_of(i) > end_of(r->first)) r->first = i;
-  } else if (end_of(i) > end_of(r->first)) {
-    r->second = r->first;
-    r->first = i;
-  } else if (end_of(i) > end_of(r->second)) {
-    r->second = i;
-  }
-}
-
-static void fill_party(const plumb_grid *g, const plumb_interval *i, uint64_t address,
-                       int64_t block[3], int32_t *lane, plumb_loc *loc, const plumb_inst **inst,
-                       const plumb_function **fn) {
-  plumb_race_split_block(g, i->block, block);
-  *lane =
-      i->who < PLUMB_WHO_WARP ? (int32_t)(i->who + (i->step ? (address - i->address) / 4 : 0)) : -1;
-  *inst = plumb_inst_at(g->run, i->pc, fn);
-  if (*inst) *loc = g->run->program->locs[(*inst)->loc];
-}
-
-static void report_blocks(plumb_grid *g, const plumb_interval *a, const plumb_interval *b,
-                          uint64_t address) {
-  plumb_run *run = g->run;
-  if (!(a->how & PLUMB_TOUCH_WRITE)) { /* the write is what a report blames */
-    const plumb_interval *swap = a;
-    a = b;
-    b = swap;
-  }
-  plumb_trap *t = &run->trap;
-  *t = (plumb_trap){.kind = PLUMB_TRAP_RACE, .address = address, .size_bytes = 4};
-  const plumb_inst *inst = NULL, *other = NULL;
-  const plumb_function *fn = NULL, *other_fn = NULL;
-  fill_party(g, a, address, t->block, &t->lane, &t->location, &inst, &fn);
-  fill_party(g, b, address, t->block2, &t->lane2, &t->location2, &other, &other_fn);
-  t->function = fn ? fn->name : g->fn->name;
-  t->op = inst ? (plumb_op)inst->op : PLUMB_OP_STORE;
-  plumb_allocation *allocation = plumb_allocation_of(run->machine, address);
-  if (allocation) t->allocation = allocation->name;
-  t->allocation_offset = address & UINT32_MAX;
-  snprintf(run->trap_message, sizeof run->trap_message,
-           "write by block (%lld, %lld, %lld) and %s by block (%lld, %lld, %lld) are not ordered",
-           (long long)t->block[0], (long long)t->block[1], (long long)t->block[2],
-           b->how & PLUMB_TOUCH_WRITE ? "write" : "read", (long long)t->block2[0],
-           (long long)t->block2[1], (long long)t->block2[2]);
-}
-
-/* The allocations that were written, by the upper halves of their addresses. */
-typedef struct written {
-  uint64_t allocations[64];
-  size_t count;
-  bool any; /* there were more */
-} written;
-
-static bool is_written(const written *w, uint64_t address) {
-  for (size_t i = 0; i < w->count; i++)
-    if (w->allocations[i] == address >> 32) return true;
-  return w->any;
-}
-
-static written find_written(const plumb_intervals *all) {
-  written w = {.count = 0};
-  for (size_t i = 0; i < all->count && !w.any; i++) {
-    const plumb_interval *item = &all->items[i];
-    if (!(item->how & PLUMB_TOUCH_WRITE) || is_written(&w, item->address)) continue;
-    w.any = w.count == sizeof w.allocations / sizeof *w.allocations;
-    if (!w.any) w.allocations[w.count++] = item->address >> 32;
-  }
-  return w;
-}
-
-/* Reads of allocations that no block writes conflict with nothing, and are most of all. */
-static void drop_unwritten(plumb_intervals *all, const written *w) {
-  size_t kept = 0;
-  for (size_t i = 0; i < all->count && !w->any; i++)
-    if (is_written(w, all->items[i].address)) all->items[kept++] = all->items[i];
-  if (!w->any) all->count = kept;
-}
-
-/* Sorted intervals. */
-static bool check_intervals(plumb_grid *g, const plumb_intervals *all) {
-  reach reaches[4] = {{0}}; /* by how */
-  for (size_t i = 0; i < all->count; i++) {
-    const plumb_interval *item = &all->items[i];
-    for (unsigned how = 0; how < 4; how++) {
-      if (!((how | item->how) & PLUMB_TOUCH_WRITE)) continue;
-      if (how & item->how & PLUMB_TOUCH_STRONG) continue;
-      const plumb_interval *other = reaches[how].first;
-      if (other && other->block == item->block) other = reaches[how].second;
-      if (end_of(other) > item->address &&
-          !plumb_stores_one_constant(g->run, other->pc, item->pc)) {
-        report_blocks(g, other, item, item->address);
-        return false;
-      }
-    }
-    extend(&reaches[item->how], item);
-  }
-  return true;
-}
-
-/* The writes that begin at or before an address: the two of different blocks that reach
- * furthest. */
-typedef struct write_reach {
-  uint64_t address;
-  reach reach;
-} write_reach;
-
-static write_reach *find_writes(const plumb_intervals *all, size_t *out_count) {
-  write_reach *w = malloc((all->count + 1) * sizeof *w);
-  reach last = {0};
-  *out_count = 0;
-  if (!w) abort();
-  for (size_t i = 0; i < all->count; i++) {
-    if (!(all->items[i].how & PLUMB_TOUCH_WRITE)) continue;
-    extend(&last, &all->items[i]);
-    w[(*out_count)++] = (write_reach){all->items[i].address, last};
-  }
-  return w;
-}
-
-/* A write of another block that meets the read; NULL. */
-static const plumb_interval *find_write(const write_reach *w, size_t count,
-                                        const plumb_interval *read) {
-  size_t low = 0, high = count; /* w[low ..) begin behind the read */
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (w[middle].address < end_of(read))
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (!low) return NULL;
-  const plumb_interval *write = w[low - 1].reach.first;
-  if (write->block == read->block) write = w[low - 1].reach.second;
-  return end_of(write) > read->address ? write : NULL;
-}
-
-/* Reports the conflict at the lowest address, whatever order the blocks ended in. */
-static void check_reads(plumb_grid *g, const plumb_intervals *all, const written *written) {
-  plumb_reads_cursor at = {0};
-  plumb_interval read, found = {.address = UINT64_MAX};
-  const plumb_interval *found_write = NULL;
-  size_t count;
-  write_reach *writes = find_writes(all, &count);
-  while (plumb_reads_next(g->reads, &at, &read)) {
-    if (!is_written(written, read.address) || by_address(&read, &found) >= 0) continue;
-    const plumb_interval *write = find_write(writes, count, &read);
-    if (write) found = read, found_write = write;
-  }
-  if (found_write)
-    report_blocks(g, found_write, &found,
-                  found.address > found_write->address ? found.address : found_write->address);
-  free(writes);
-}
-
-void plumb_race_finish(plumb_grid *g) {
-  plumb_intervals *all = g->intervals;
-  if (!all || g->run->trap.kind != PLUMB_TRAP_NONE) return;
-  written w = find_written(all);
-  drop_unwritten(all, &w);
-  if (!all->count) return;
-  qsort(all->items, all->count, sizeof *all->items, by_address);
-  if (check_intervals(g, all)) check_reads(g, all, &w);
-}
-
-void plumb_race_grid_destroy(plumb_grid *g) {
-  if (g->intervals) free(g->intervals->items);
-  free(g->intervals);
-  plumb_grid_reads_destroy(g->reads);
-  if (g->online) {
-    plumb_page_table_destroy(&g->online->pages);
-    plumb_clock_map_destroy(&g->online->published);
-    free(g->online);
-  }
-  g->intervals = NULL;
-  g->reads = NULL;
-  g->online = NULL;
 }

@@ -404,9 +404,8 @@ plumb_status plumb_grid_run(plumb_run *run, const plumb_function *fn, const plum
     g.sequential = g.one_timer || run->options.companions;
     g.time = g.end_time = run->time;
     if (g.races && g.ordered) g.online = calloc(1, sizeof *g.online);
-    g.intervals = calloc(1, sizeof *g.intervals);
-    g.reads = calloc(1, sizeof *g.reads);
-    if (!g.intervals || !g.reads || (g.races && g.ordered && !g.online)) abort();
+    g.finished = calloc(1, sizeof *g.finished);
+    if (!g.finished || (g.races && g.ordered && !g.online)) abort();
     run->counters.launches++;
     if (g.ordered)
       run_ordered(&g);

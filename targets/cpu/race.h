@@ -1,6 +1,6 @@
 /* Happens-before, inside: tags (race.c, race_page.c, party.c), what lanes know of each other
  * (clock.c), regular accesses and irregular reads without tags (trail.c, reads.c), and accesses of
- * finished blocks (interval.c).
+ * finished blocks (interval.c, conflict.c).
  *
  * Every block has a time that goes up when lanes meet or publish. An access is stamped
  * (lane, time). Lane l's next access comes after an access of lane k at time t when
@@ -125,15 +125,24 @@ typedef struct plumb_reads {
   } spans[PLUMB_MAX_SPANS];
 } plumb_reads;
 
-/* Those of finished blocks, block after block. */
-typedef struct plumb_grid_reads {
-  plumb_read *items;
-  struct plumb_grid_reads_block {
+/* The accesses of finished blocks: intervals, irregular reads block after block, and tracks of so
+ * many stretches that they are turned into intervals only where another block comes near. */
+typedef struct plumb_finished {
+  plumb_intervals intervals;
+  plumb_read *reads;
+  struct plumb_reads_block {
     uint64_t index;
-    size_t end; /* of its items */
+    size_t end; /* of its reads */
   } *blocks;
-  size_t count, capacity, block_count, block_capacity;
-} plumb_grid_reads;
+  struct plumb_block_track {
+    uint64_t block;
+    plumb_track track;
+  } *tracks;
+  size_t read_count, read_capacity, block_count, block_capacity, track_count, track_capacity;
+} plumb_finished;
+void plumb_finished_destroy(plumb_finished *all);
+/* `items` with room for `count` of them. */
+void *plumb_grow(void *items, size_t *capacity, size_t count, size_t item_bytes);
 
 struct plumb_race {
   uint32_t time, start; /* start: the block's first time; older tags are stale */
@@ -235,7 +244,9 @@ bool plumb_trail_add(plumb_race *r, const plumb_track *a);
 bool plumb_trail_allows(plumb_race *r, uint64_t low, uint64_t high);
 /* From now on tags are kept. */
 void plumb_trail_to_tags(plumb_block_run *br);
-void plumb_trail_end(const plumb_block_run *br, plumb_intervals *out);
+/* Gives a finished block's tracks to the grid. */
+void plumb_trail_end(const plumb_block_run *br, plumb_finished *out);
+void plumb_track_to_intervals(uint64_t block, const plumb_track *t, plumb_intervals *out);
 
 /* --- reads.c --- */
 
@@ -254,8 +265,7 @@ bool plumb_reads_end(plumb_block_run *br);
 typedef struct plumb_reads_cursor {
   size_t block, item;
 } plumb_reads_cursor;
-bool plumb_reads_next(const plumb_grid_reads *all, plumb_reads_cursor *at, plumb_interval *out);
-void plumb_grid_reads_destroy(plumb_grid_reads *all);
+bool plumb_reads_next(const plumb_finished *all, plumb_reads_cursor *at, plumb_interval *out);
 
 /* Nonzero if any of n words was touched since the floor. */
 uint64_t plumb_race_busy(const uint64_t *w, const uint64_t *r, uint32_t n, uint32_t floor);

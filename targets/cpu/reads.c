@@ -1,9 +1,8 @@
 /* Irregular reads of global memory (`x[index[i]]`), each kept as it is, in the order in which
  * they come. Most are of memory that no block writes: then they conflict with nothing and are
  * never looked at again. A block that writes near them turns them into tags, as its tracks
- * (trail.c); what other blocks write is compared when all have ended (interval.c). */
+ * (trail.c); what other blocks write is compared when all have ended (conflict.c). */
 #include <assert.h>
-#include <stdlib.h>
 
 #include "targets/cpu/race.h"
 
@@ -19,14 +18,6 @@ static uint64_t address_of(const plumb_read *r) {
 }
 static uint32_t size_of(const plumb_read *r) {
   return r->place & ((1u << SIZE_BITS) - 1);
-}
-
-static void *grow(void *items, size_t *capacity, size_t count, size_t size) {
-  if (count <= *capacity) return items;
-  while (*capacity < count) *capacity = *capacity ? 2 * *capacity : 1024;
-  items = realloc(items, *capacity * size);
-  if (!items) abort();
-  return items;
 }
 
 void plumb_reads_begin(plumb_reads *list) {
@@ -74,7 +65,7 @@ bool plumb_reads_add(plumb_race *r, const uint16_t *lanes, uint32_t count, uint6
       (list->count > list->old && list->time != r->time) || !cover(list, low, high))
     return false;
   list->time = r->time;
-  list->items = grow(list->items, &list->capacity, list->count + count, sizeof *list->items);
+  list->items = plumb_grow(list->items, &list->capacity, list->count + count, sizeof *list->items);
   plumb_read *to = list->items + list->count;
   for (uint32_t i = 0; i < count; i++)
     to[i] = (plumb_read){(base + offsets[i]) << SIZE_BITS | size_bytes, pc, lanes[i]};
@@ -101,26 +92,28 @@ void plumb_reads_to_tags(plumb_block_run *br, bool old) {
 
 bool plumb_reads_end(plumb_block_run *br) {
   const plumb_reads *own = &br->race->reads;
-  plumb_grid_reads *all = br->grid->reads;
-  if (!own->count) return true;
+  plumb_finished *all = br->grid->finished;
+  size_t count = own->count;
+  if (!count) return true;
   pthread_mutex_lock(&br->run->lock);
-  bool fits = all->count + own->count <= MOST_IN_GRID;
+  bool fits = all->read_count + count <= MOST_IN_GRID;
   if (fits) {
-    all->items = grow(all->items, &all->capacity, all->count + own->count, sizeof *all->items);
-    memcpy(all->items + all->count, own->items, own->count * sizeof *own->items);
-    all->count += own->count;
+    all->reads =
+        plumb_grow(all->reads, &all->read_capacity, all->read_count + count, sizeof *all->reads);
+    memcpy(all->reads + all->read_count, own->items, count * sizeof *own->items);
+    all->read_count += count;
     all->blocks =
-        grow(all->blocks, &all->block_capacity, all->block_count + 1, sizeof *all->blocks);
-    all->blocks[all->block_count++] = (struct plumb_grid_reads_block){br->index, all->count};
+        plumb_grow(all->blocks, &all->block_capacity, all->block_count + 1, sizeof *all->blocks);
+    all->blocks[all->block_count++] = (struct plumb_reads_block){br->index, all->read_count};
   }
   pthread_mutex_unlock(&br->run->lock);
   return fits;
 }
 
-bool plumb_reads_next(const plumb_grid_reads *all, plumb_reads_cursor *at, plumb_interval *out) {
-  if (at->item == all->count) return false;
+bool plumb_reads_next(const plumb_finished *all, plumb_reads_cursor *at, plumb_interval *out) {
+  if (at->item == all->read_count) return false;
   while (all->blocks[at->block].end == at->item) at->block++;
-  const plumb_read *r = &all->items[at->item++];
+  const plumb_read *r = &all->reads[at->item++];
   *out = (plumb_interval){.address = address_of(r),
                           .block = all->blocks[at->block].index,
                           .size_bytes = size_of(r),
@@ -128,11 +121,4 @@ bool plumb_reads_next(const plumb_grid_reads *all, plumb_reads_cursor *at, plumb
                           .who = (uint16_t)r->lane,
                           .how = PLUMB_TOUCH_READ};
   return true;
-}
-
-void plumb_grid_reads_destroy(plumb_grid_reads *all) {
-  if (!all) return;
-  free(all->items);
-  free(all->blocks);
-  free(all);
 }

@@ -137,12 +137,12 @@ void plumb_trail_to_tags(plumb_block_run *br) {
 
 /* --- at the end of a block --- */
 
-static plumb_interval interval_of(const plumb_block_run *br, const plumb_track *t, uint32_t row) {
+static plumb_interval interval_of(uint64_t block, const plumb_track *t, uint32_t row) {
   uint32_t first = t->lane + row * t->rows.width;
   uint32_t last = first + t->reach + (t->rows.step ? t->rows.width - 1 : 0);
   bool up = t->reach == 0 && t->size_bytes == 4;
   return (plumb_interval){.address = t->rows.first + row * t->rows.pitch,
-                          .block = br->index,
+                          .block = block,
                           .size_bytes = (uint32_t)t->rows.stretch_bytes,
                           .pc = t->pc,
                           .who = (uint16_t)(up ? first : plumb_who_between(first, last)),
@@ -150,10 +150,10 @@ static plumb_interval interval_of(const plumb_block_run *br, const plumb_track *
                           .how = t->write ? PLUMB_TOUCH_WRITE : PLUMB_TOUCH_READ};
 }
 
-static void end_track(const plumb_block_run *br, const plumb_track *t, plumb_intervals *out) {
+void plumb_track_to_intervals(uint64_t block, const plumb_track *t, plumb_intervals *out) {
   plumb_interval run = {0};
   for (uint32_t row = 0; row < t->rows.stretches; row++) {
-    plumb_interval next = interval_of(br, t, row);
+    plumb_interval next = interval_of(block, t, row);
     for (uint32_t k = 0; k < t->repeats; k++, next.address += t->stride) {
       if (run.size_bytes && run.address + run.size_bytes == next.address) {
         run.size_bytes += next.size_bytes;
@@ -182,12 +182,28 @@ static bool is_covered(const plumb_trail *trail, const plumb_track *t) {
   return false;
 }
 
-static void end_tracks(const plumb_block_run *br, const plumb_tracks *list, plumb_intervals *out) {
-  for (uint32_t i = 0; i < list->count; i++)
-    if (!is_covered(&br->race->trail, &list->items[i])) end_track(br, &list->items[i], out);
+/* Whether it is more to keep as intervals than as it is. */
+static bool is_long(const plumb_track *t) {
+  enum { FEW = 3 };
+  uint32_t runs = t->stride == t->rows.stretch_bytes ? 1 : t->repeats;
+  return (uint64_t)t->rows.stretches * runs > FEW;
 }
 
-void plumb_trail_end(const plumb_block_run *br, plumb_intervals *out) {
+static void end_tracks(const plumb_block_run *br, const plumb_tracks *list, plumb_finished *out) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    const plumb_track *t = &list->items[i];
+    if (is_covered(&br->race->trail, t)) continue;
+    if (!is_long(t)) {
+      plumb_track_to_intervals(br->index, t, &out->intervals);
+      continue;
+    }
+    out->tracks =
+        plumb_grow(out->tracks, &out->track_capacity, out->track_count + 1, sizeof *out->tracks);
+    out->tracks[out->track_count++] = (struct plumb_block_track){br->index, *t};
+  }
+}
+
+void plumb_trail_end(const plumb_block_run *br, plumb_finished *out) {
   end_tracks(br, &br->race->trail.old, out);
   end_tracks(br, &br->race->trail.fresh, out);
 }

@@ -251,6 +251,11 @@ static const struct {
      "mov.u32 %r3, %ctaid.x; setp.eq.u32 %p0, %r3, 0; @!%p1 bra E; @%p0 ld.global.u32 %r4, [%rd1];"
      " @!%p0 st.global.u32 [%rd1], 7;",
      "are not ordered"},
+    {"blocks, a constant over one's own value that another block stores too",
+     "mov.u32 %r3, %ctaid.x; setp.eq.u32 %p2, %r3, 0; @%p2 bra E; mul.wide.u32 %rd2, %r1, 4;"
+     " add.u64 %rd2, %rd1, %rd2; setp.eq.u32 %p2, %r3, 1; @!%p2 bra L; st.global.u32 [%rd2], 7;"
+     " bar.sync 0; @%p1 st.global.u32 [%rd2], %r1; bra E; L: @%p1 st.global.u32 [%rd2], 7;",
+     "write by block"},
     {"blocks, one constant in halves of a word",
      "mov.u32 %r3, %ctaid.x; setp.eq.u32 %p0, %r3, 0; @!%p1 bra E; @%p0 st.global.u16 [%rd1 + 2], "
      "7;"
@@ -428,6 +433,10 @@ static const struct {
      "write by block"},
     {"after a barrier, many arrays, other blocks", "", "bar.sync 0;", 40, 3, ONE "[%rd2+200], 7;",
      "write by block"},
+    {"every other word, what another block reads", "", "bar.sync 0;", 3, 3,
+     "mov.u32 %r3, %ctaid.x; setp.ne.u32 %p0, %r3, 0; @%p0 bra E; setp.gt.u32 %p0, %r1, 31;"
+     " @%p0 bra E; mul.wide.u32 %rd4, %r1, 8; add.u64 %rd4, %rd2, %rd4; st.global.u32 [%rd4], %r1;",
+     "block (0, 0, 0) and read by block"},
     {"a place that nobody reads", "", "", 3, 3, ONE "[%rd2+4], 7;", NULL},
     {"a byte beside one that is read", "", "", 3, 1,
      "setp.ne.u32 %p0, %r1, 5; @%p0 bra E; st.global.u8 [%rd2+7], 7;", NULL},
