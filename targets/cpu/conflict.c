@@ -184,24 +184,35 @@ typedef struct kind {
 } kind;
 typedef struct kinds {
   kind *items;
-  size_t count, capacity, last;
+  struct seen {
+    unsigned how;
+    uint32_t pc;
+    size_t kind;
+  } *seen; /* each how and pc so far */
+  size_t count, capacity, seen_count, seen_capacity, last;
 } kinds;
 
-static bool is_of(const kind *k, const plumb_interval *item, bool constant) {
-  return k->how == item->how && k->constant == constant && (!constant || k->pc == item->pc);
+static size_t new_kind(kinds *list, const plumb_run *run, const plumb_interval *item) {
+  bool constant =
+      item->how == PLUMB_TOUCH_WRITE && plumb_stores_one_constant(run, item->pc, item->pc);
+  for (size_t k = 0; !constant && k < list->count; k++)
+    if (list->items[k].how == item->how && !list->items[k].constant) return k;
+  list->items = plumb_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
+  list->items[list->count] = (kind){item->how, item->pc, constant, {0}};
+  return list->count++;
 }
 
 static kind *find_kind(kinds *list, const plumb_run *run, const plumb_interval *item) {
-  bool constant =
-      item->how == PLUMB_TOUCH_WRITE && /* the last one's, mostly */
-      (list->count && list->items[list->last].constant && list->items[list->last].pc == item->pc
-           ? true
-           : plumb_stores_one_constant(run, item->pc, item->pc));
-  for (list->last = 0; list->last < list->count; list->last++)
-    if (is_of(&list->items[list->last], item, constant)) return &list->items[list->last];
-  list->items = plumb_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
-  list->items[list->count++] = (kind){item->how, item->pc, constant, {0}};
-  return &list->items[list->last];
+  struct seen *s = list->seen;
+  if (list->seen_count && s[list->last].how == item->how && s[list->last].pc == item->pc)
+    return &list->items[s[list->last].kind];
+  for (list->last = 0; list->last < list->seen_count; list->last++)
+    if (s[list->last].how == item->how && s[list->last].pc == item->pc)
+      return &list->items[s[list->last].kind];
+  list->seen = plumb_grow(s, &list->seen_capacity, list->seen_count + 1, sizeof *s);
+  size_t k = new_kind(list, run, item);
+  list->seen[list->seen_count++] = (struct seen){item->how, item->pc, k};
+  return &list->items[k];
 }
 
 static bool may_conflict(const plumb_run *run, const kind *a, const kind *b) {
@@ -227,6 +238,7 @@ static bool check_intervals(plumb_grid *g, const plumb_intervals *all) {
     extend(&own->reach, item);
   }
   free(list.items);
+  free(list.seen);
   return ok;
 }
 
