@@ -128,7 +128,8 @@ typedef struct driver_function {
   int max_dynamic_bytes; /* what was asked for; default 48 KiB less the static ones */
   int carveout;
   bool non_portable_cluster;
-  unsigned noted, trials; /* reading.c */
+  unsigned noted, trials; /* reading.c: readings that need no trial, and how many there were */
+  bool looked;            /* `noted` has the readings that change nothing */
 } driver_function;
 
 typedef struct driver_module {

@@ -23,24 +23,28 @@ static bool is_only_thread(void) {
   return count == 1;
 }
 
-/* Whether the function or one that it calls `is` so; `seen` by index, all false. */
-static bool reaches(const plumb_function *fn, bool *seen,
-                    bool (*is)(const plumb_function *fn, int which), int which) {
-  if (seen[fn->index]) return false;
+/* Whether the function, or one that it calls, `is` so. */
+static bool reaches(const plumb_function *fn, bool (*is)(const plumb_function *fn, int which),
+                    int which) {
+  plumb_function **all = fn->program->functions;
+  size_t count = fn->program->function_count, end = 1;
+  bool *seen = calloc(count + 1, sizeof *seen), found = false;
+  uint32_t *queue = calloc(count + 1, sizeof *queue);
+  if (!seen || !queue) abort();
   seen[fn->index] = true;
-  if (is(fn, which)) return true;
-  for (size_t i = 0; i < fn->inst_count; i++)
-    if (fn->insts[i].op == PLUMB_OP_CALL &&
-        reaches(fn->program->functions[fn->insts[i].target], seen, is, which))
-      return true;
-  return false;
-}
-
-static bool reaches_any(const plumb_function *fn, bool (*is)(const plumb_function *fn, int which),
-                        int which) {
-  bool *seen = calloc(fn->program->function_count + 1, sizeof *seen);
-  bool found = !seen || reaches(fn, seen, is, which);
+  queue[0] = fn->index;
+  for (size_t i = 0; i < end && !found; i++) {
+    const plumb_function *f = all[queue[i]];
+    found = is(f, which);
+    for (size_t k = 0; k < f->inst_count; k++) {
+      const plumb_inst *inst = &f->insts[k];
+      if (inst->op != PLUMB_OP_CALL || seen[inst->target]) continue;
+      seen[inst->target] = true;
+      queue[end++] = inst->target;
+    }
+  }
   free(seen);
+  free(queue);
   return found;
 }
 
@@ -58,16 +62,13 @@ static bool is_read_otherwise(const plumb_function *fn, int which) {
   return fn->other_readings >> which & 1;
 }
 
-static bool may_be_tried(driver_function *f) {
-  if (f->trials == 0 && reaches_any(f->fn, uses_heap, 0)) f->trials = TRIALS;
-  return f->trials < TRIALS;
-}
-
-/* There is nothing to say of readings that the kernel does not have. */
+/* There is nothing to say of readings that the kernel does not have, or that cannot be undone. */
 static void pass_over(driver_function *f) {
+  f->looked = true;
+  if (reaches(f->fn, uses_heap, 0)) f->trials = TRIALS;
   for (int i = 0; i < PLUMB_FREEDOM_COUNT; i++) {
     const plumb_program *p = f->module->counted[i];
-    if (!p || !reaches_any(p->functions[f->fn->index], is_read_otherwise, i)) f->noted |= 1u << i;
+    if (!p || !reaches(p->functions[f->fn->index], is_read_otherwise, i)) f->noted |= 1u << i;
   }
 }
 
@@ -98,9 +99,10 @@ static void make_readings(driver_device *d, driver_module *m) {
 plumb_memory_image *driver_trial_begin(driver_device *d, const driver_launch *l) {
   driver_function *f = l->function;
   driver_module *m = f->module;
-  if (!d->notes || !may_be_tried(f)) return NULL;
+  if (!d->notes || f->trials >= TRIALS) return NULL;
   if (!m->has_readings) make_readings(d, m);
-  if (f->trials == 0) pass_over(f);
+  if (!f->looked) pass_over(f);
+  if (f->trials >= TRIALS) return NULL;
   for (int i = 0; i < PLUMB_FREEDOM_COUNT; i++)
     if (m->readings[i] && !(f->noted >> i & 1))
       return plumb_machine_take_image(d->machine, MEMORY_LIMIT, is_only_thread());

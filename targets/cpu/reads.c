@@ -8,9 +8,9 @@
 
 #define MOST_IN_BLOCK (1u << 20)
 #define MOST_IN_GRID ((size_t)1 << 24)
-#define MOST_IN_VAIN \
-  16u /* blocks of a grid that turned theirs into tags: it is of no use there \
-       */
+/* So many blocks of a grid, on one thread, turned their reads into tags: the others start with
+ * tags. */
+#define MOST_IN_VAIN 16u
 #define SIZE_BITS 8u
 
 static uint64_t address_of(const plumb_read *r) {
