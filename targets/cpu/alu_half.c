@@ -115,7 +115,7 @@ static bool execute_extreme(const narrow *n, const lanes *x) {
   return true;
 }
 
-/* --- f16 and bf16 to nearest without flags, in vector loops --- */
+/* --- f16 and bf16 to nearest, in vector loops --- */
 
 /* Chunks, so that each loop is one that the vectoriser takes. */
 enum { CHUNK = 256 };
@@ -245,6 +245,9 @@ static bool extremes(const lanes *x, uint16_t *r, const uint16_t *a, const uint1
   return true;
 }
 
+#define MODIFIERS \
+  (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_IN | PLUMB_FLAG_FTZ_OUT | PLUMB_FLAG_SAT | PLUMB_FLAG_RELU)
+
 static bool execute_fast(const lanes *x) {
   const plumb_inst *inst = x->inst;
   uint32_t magnitude = PLUMB_FLAG_ABS_OP | PLUMB_FLAG_XORSIGN;
@@ -270,14 +273,59 @@ static bool execute_fast(const lanes *x) {
   }
 }
 
+PLUMB_CLONES
+static void flush_halves(uint16_t *r, const uint16_t *a, size_t count, uint16_t least) {
+  for (size_t i = 0; i < count; i++) r[i] = (a[i] & 0x7fff) < least ? a[i] & 0x8000 : a[i];
+}
+
+/* Of results that are already rounded: a NaN has no sign, and what rounds to 1 is not above it. */
+PLUMB_CLONES
+static void modify_halves(uint16_t *r, size_t count, uint16_t least, uint16_t one, bool positive) {
+  for (size_t i = 0; i < count; i++) {
+    uint16_t v = r[i];
+    v = v >= 0x8000 && positive ? 0 : v;
+    v = (v & 0x7fff) < least ? v & 0x8000 : v;
+    v = v > one ? (v == PLUMB_HALF_NAN ? 0 : one) : v;
+    r[i] = v;
+  }
+}
+
+/* The same with flushing, saturation and relu, before and behind it. */
+static bool execute_fast_modified(const lanes *x) {
+  const uint32_t flags = x->inst->flags;
+  bool is_f16 = x->inst->type == PLUMB_F16;
+  uint16_t least = is_f16 ? 0x0400 : 0x0080, one = is_f16 ? 0x3c00 : 0x3f80;
+  bool flush_in = flags & (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_IN), sat = flags & PLUMB_FLAG_SAT;
+  bool flush_out = flags & (PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_OUT);
+  bool positive = sat || (flags & PLUMB_FLAG_RELU);
+  plumb_inst inst = *x->inst;
+  inst.flags &= ~(uint32_t)MODIFIERS;
+  uint16_t flushed[3][CHUNK];
+  for (size_t l = x->lo; l < x->hi; l += CHUNK) {
+    size_t count = x->hi - l < CHUNK ? x->hi - l : CHUNK;
+    uint16_t *r = (uint16_t *)x->results[0] + l;
+    const void *operands[3] = {0};
+    for (int i = 0; i < inst.operands && i < 3; i++) {
+      const uint16_t *from = (const uint16_t *)x->operands[i] + l;
+      if (flush_in) flush_halves(flushed[i], from, count, least);
+      operands[i] = flush_in ? flushed[i] : from;
+    }
+    lanes part = *x;
+    part.inst = &inst, part.results = (void *[]){r}, part.operands = operands;
+    part.lo = 0, part.hi = count;
+    if (!execute_fast(&part)) return false;
+    modify_halves(r, count, flush_out ? least : 0, sat ? one : UINT16_MAX, positive);
+  }
+  return true;
+}
+
 bool plumb_alu_half(const lanes *x) {
   const plumb_inst *inst = x->inst;
   plumb_dtype type = (plumb_dtype)inst->type;
   if (!plumb_dtype_is_float(type) || inst->round >= PLUMB_RS) return false;
   bool is_half = type == PLUMB_F16 || type == PLUMB_BF16;
-  uint32_t modifiers = PLUMB_FLAG_FTZ | PLUMB_FLAG_FTZ_IN | PLUMB_FLAG_FTZ_OUT | PLUMB_FLAG_SAT |
-                       PLUMB_FLAG_RELU | PLUMB_FLAG_SATFINITE;
-  if (is_half && inst->round == PLUMB_RN && !(inst->flags & modifiers) && execute_fast(x))
+  if (is_half && inst->round == PLUMB_RN && !(inst->flags & PLUMB_FLAG_SATFINITE) &&
+      (inst->flags & MODIFIERS ? execute_fast_modified(x) : execute_fast(x)))
     return true;
   narrow n = {type, plumb_dtype_bytes(type), (plumb_round)inst->round, inst->flags};
   if (inst->op == PLUMB_OP_MIN || inst->op == PLUMB_OP_MAX) return execute_extreme(&n, x);

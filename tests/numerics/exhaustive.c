@@ -332,9 +332,10 @@ static char *signature_of(plumb_arena *arena, subject *s) {
   plumb_text m = plumb_text_create(arena);
   for (int p = 0; p < 2; p++) {
     pair_plan t = pair_plan_of(&s->f, p);
-    plumb_text_printf(&m, "%d %d%d%d%d%d%d%d %x %x %x %x %x %u %u\n", t.op, t.is_float, t.is_bf16,
-                      t.is_signed, t.propagate, t.exclusive_sign, t.relu, t.to_f32, t.less, t.equal,
-                      t.greater, t.unordered, t.mask, t.lanes, t.third_bits);
+    plumb_text_printf(&m, "%d %d%d%d%d%d%d%d%d%d %x %x %x %x %x %u %u\n", t.op, t.is_float,
+                      t.is_bf16, t.flush, t.saturate, t.is_signed, t.propagate, t.exclusive_sign,
+                      t.relu, t.to_f32, t.less, t.equal, t.greater, t.unordered, t.mask, t.lanes,
+                      t.third_bits);
   }
   plumb_text_printf(&m, "%s", program ? program : s->source);
   return m.data;

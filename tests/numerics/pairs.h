@@ -51,6 +51,7 @@ typedef struct pair_plan {
   pair_op op;
   bool is_float, is_bf16, is_signed; /* the operands */
   bool propagate, exclusive_sign, relu, to_f32;
+  bool flush, saturate;                     /* f16 */
   uint32_t less, equal, greater, unordered; /* PAIR_COMPARE: the result where operands are so */
   uint32_t mask;                            /* the bits of an element's result */
   unsigned lanes, third_bits;               /* third_bits: 0, 1, 16, 32 */
@@ -118,6 +119,8 @@ static inline pair_plan pair_plan_of(form *f, bool p) {
                     .propagate = form_has(f, "NaN"),
                     .exclusive_sign = form_has(f, "xorsign"),
                     .relu = form_has(f, "relu"),
+                    .flush = form_has(f, "ftz"),
+                    .saturate = form_has(f, "sat"),
                     .to_f32 = form_is_float(to) && to->bits == 32,
                     .lanes = of->lanes};
   plan.op = pair_op_of(f, plan.is_float);
@@ -139,8 +142,7 @@ static inline pair_plan pair_plan_of(form *f, bool p) {
                  (plan.op == PAIR_COMPARE && plan.less == plan.greater);
   if ((of_ring && plan.mask == 0xffff) || of_bits) plan.is_signed = false;
   bool known = of->bits == 16 && f->type_count <= 2;
-  for (unsigned i = 0; i < f->part_count; i++)
-    if (strcmp(f->parts[i], "ftz") == 0 || strcmp(f->parts[i], "sat") == 0) known = false;
+  if ((plan.flush || plan.saturate) && (!plan.is_float || plan.is_bf16)) known = false;
   if (form_has(f, "rz") || form_has(f, "rm") || form_has(f, "rp")) known = false;
   if (!known) plan.op = PAIR_NONE;
   return plan;
@@ -379,9 +381,36 @@ static bool pair_fmas(const pair_plan *plan, const float *a, const float *b, con
   return true;
 }
 
-/* The results of elements; c: the third operands, p: the predicate. */
-static inline bool pair_run(const pair_plan *plan, const pair_operand *a, const pair_operand *b,
-                            const uint32_t *c, bool p, uint32_t *r) {
+/* f16: subnormal numbers become zeros of their sign. */
+static inline uint32_t pair_flushed(uint32_t half) {
+  return half & 0x7c00 ? half : half & 0x8000;
+}
+
+PLUMB_CLONES
+static void pair_flush(pair_operand *out, const pair_operand *of) {
+  for (unsigned i = 0; i < PAIR_LANES; i++) out->bits[i] = (uint16_t)pair_flushed(of->bits[i]);
+  for (unsigned i = 0; i < PAIR_LANES; i++) {
+    float v = of->value[i];
+    out->value[i] = fabsf(v) < 0x1p-14f ? v * 0 : v;
+  }
+}
+
+PLUMB_CLONES
+static void pair_flush_bits(uint32_t *out, const uint32_t *of) {
+  for (unsigned i = 0; i < PAIR_LANES; i++) out[i] = pair_flushed(of[i]);
+}
+
+/* To [0, 1], a NaN (0x7fff) and -0 to 0. */
+PLUMB_CLONES
+static void pair_saturate(uint32_t *r) {
+  for (unsigned i = 0; i < PAIR_LANES; i++)
+    r[i] = r[i] >= 0x7fff ? 0 : r[i] > 0x3c00 ? 0x3c00 : r[i];
+}
+
+/* The results of elements without flushing and saturation; c: the third operands, p: the
+ * predicate. */
+static inline bool pair_run_plain(const pair_plan *plan, const pair_operand *a,
+                                  const pair_operand *b, const uint32_t *c, bool p, uint32_t *r) {
   switch (plan->op) {
     case PAIR_NONE:
       return false;
@@ -399,6 +428,21 @@ static inline bool pair_run(const pair_plan *plan, const pair_operand *a, const 
     default:
       return pair_integer(plan, plan->is_signed, a->bits, b->bits, c, p, r);
   }
+}
+
+static inline bool pair_run(const pair_plan *plan, const pair_operand *a, const pair_operand *b,
+                            const uint32_t *c, bool p, uint32_t *r) {
+  static pair_operand flushed[2];
+  static uint32_t flushed_third[PAIR_LANES];
+  if (plan->flush) {
+    pair_flush(&flushed[0], a), pair_flush(&flushed[1], b);
+    a = &flushed[0], b = &flushed[1];
+    if (plan->third_bits == 16) pair_flush_bits(flushed_third, c), c = flushed_third;
+  }
+  bool known = pair_run_plain(plan, a, b, c, p, r);
+  if (plan->flush && plan->op != PAIR_COMPARE) pair_flush_bits(r, r);
+  if (plan->saturate) pair_saturate(r);
+  return known;
 }
 
 #endif
